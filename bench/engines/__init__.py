@@ -1,0 +1,1 @@
+"""Engines: the same operations on NumPy and CuPy."""

@@ -1,0 +1,1 @@
+"""The harness: warm-up, sampling, stopping, cache state, flags."""

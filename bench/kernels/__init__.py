@@ -1,0 +1,1 @@
+"""Kernel benchmarks: what training consists of."""

@@ -1,0 +1,71 @@
+"""The `sprintprof` command: one module per verb, errors as one line, exit codes 0, 1, 2.
+
+A verb module defines `register(app)`. At its top it imports only typer, the standard library and the light rooms
+(records, units, cli.output); everything else is imported inside the command, so that `--help` starts at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+
+import typer
+
+from sprintprof.records.errors import SprintprofError
+
+VERBS = (
+    "doctor", "list", "run", "show", "check", "env", "recover", "merge", "fit", "predict", "simulate", "search",
+    "compare", "networks", "machines",
+)  # fmt: skip
+"""Order in the help text."""
+
+
+def build() -> typer.Typer:
+    """The application with every verb registered."""
+    app = typer.Typer(
+        name="sprintprof",
+        help="Measure a machine, fit its coefficients, predict distributed deep learning on it.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for verb in VERBS:
+        if importlib.util.find_spec(f"sprintprof.cli.{verb}"):
+            importlib.import_module(f"sprintprof.cli.{verb}").register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sprintprof import __version__
+
+        typer.echo(f"sprintprof {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Measure a machine, fit its coefficients, predict distributed deep learning on it."""
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; errors of ours become one line on stderr."""
+    try:
+        build()(args=arguments)
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 1
+    except SprintprofError as error:
+        print(f"sprintprof: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    except BrokenPipeError:  # `sprintprof show r.h5 | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("sprintprof: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    return 0

@@ -1,0 +1,1 @@
+"""What is known about the machine of every rank, and telemetry."""

@@ -1,0 +1,1 @@
+"""Machine facts: one TOML schema."""

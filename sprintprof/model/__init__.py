@@ -1,0 +1,1 @@
+"""The performance model: cycle times, distributions, strategies."""

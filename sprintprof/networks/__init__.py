@@ -1,0 +1,1 @@
+"""Networks: layers, shapes, counts, kernel calls."""

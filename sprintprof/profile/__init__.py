@@ -1,0 +1,1 @@
+"""Machine profiles: coefficients and the evaluation of every family."""

@@ -1,0 +1,1 @@
+"""Statistics of samples: intervals, modes, drift, comparison."""

@@ -1,0 +1,1 @@
+"""Results files: journal, HDF5, recover, merge."""

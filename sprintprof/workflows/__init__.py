@@ -1,0 +1,1 @@
+"""The only room that joins bench, fit, slurm and model."""
