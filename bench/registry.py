@@ -30,7 +30,8 @@ class Benchmark(msgspec.Struct, frozen=True):
 
     `build` gets a Case and returns Work (see `sprintprof.bench.case`). `window` says in one sentence what is inside
     the timed window; `formula` how the rates follow. `columns` are the names and types of what it adds to
-    Measurement.extra. `parallel` benchmarks run on all ranks of the case's communicator.
+    Measurement.extra. `parallel` benchmarks run on all ranks of the case's communicator, at least `min_ranks`;
+    `ranks_of(parameters)` says how many where the parameters fix it (k senders and a receiver: k + 1), else it is None.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Benchmark(msgspec.Struct, frozen=True):
     engines: tuple[str, ...] = ("numpy",)
     parallel: bool = False
     min_ranks: int = 1
+    ranks_of: Callable[[dict[str, Value]], int] | None = None
     columns: dict[str, type] = {}
 
     def parameters(self, given: dict[str, Value]) -> dict[str, Value]:

@@ -1,0 +1,1 @@
+"""From a suite and a selection to a results file: plan, order, execution, progress."""
