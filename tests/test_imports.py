@@ -30,8 +30,8 @@ ALL = MODEL_INPUT | {
 ALLOWED: dict[str, set[str]] = {
     "records": set(),
     "units": {"records"},
-    **{room: BASE for room in ("store", "stats", "environment", "machine")},
-    **{room: NOUNS for room in ("profile", "networks")},
+    **dict.fromkeys(("store", "stats", "environment", "machine"), BASE),
+    **dict.fromkeys(("profile", "networks"), NOUNS),
     "model": MODEL_INPUT,
     "bench": MODEL_INPUT,
     "fit": MODEL_INPUT,
