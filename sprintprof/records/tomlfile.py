@@ -1,0 +1,125 @@
+"""Reading a TOML file that a user wrote: guarded against hostile files, errors as one line.
+
+Networks, machines and campaigns are read through here. Not imported by `sprintprof.records` itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from sprintprof.records.errors import InputError
+
+T = TypeVar("T")
+
+MAX_BYTES = 1 << 20
+"""Greatest file read. The standard library's parser needs seconds for 10 MB."""
+MAX_LINE = 4000
+"""Greatest length of a line: the parser's time grows with the square of a dotted key's length."""
+
+_PATH = re.compile(r"^(?P<what>.*?) - at `\$?(?P<path>.*)`$", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
+_ABSENT = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
+_WORDS = {
+    "Expected `int": "is to be a whole number, not `",
+    "Expected `float": "is to be a number, not `",
+    "Expected `str": "is to be text, not `",
+    "Expected `bool": "is to be true or false, not `",
+    "Expected `array": "is to be a list, not `",
+    "Expected `object": "is to be a table, not `",
+}
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file. Raises InputError: absent, unreadable, too large, not UTF-8, not TOML."""
+    where = str(path)
+    try:
+        with Path(path).open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(where, f"cannot be read ({error.strerror})", "check the path") from None
+    except ValueError:  # a NUL in the name
+        raise InputError(repr(where), "is not a file name", "check the path") from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(where, f"is larger than {MAX_BYTES} bytes", "check that it is the right file")
+    return parse_toml(raw, where)
+
+
+def parse_toml(raw: bytes, where: str) -> dict[str, Any]:
+    """The tables of TOML text. Raises InputError with the line where the text is wrong."""
+    import tomllib
+
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(where, f"line {line} is not UTF-8 text", "save the file as UTF-8") from None
+    for number, line_text in enumerate(text.split("\n"), 1):
+        if len(line_text) > MAX_LINE:
+            raise InputError(where, f"line {number} is longer than {MAX_LINE} characters", "break it into lines")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(where, "is nested too deeply", "check that it is the right file") from None
+    except ValueError as error:  # TOMLDecodeError, and a number of more digits than Python reads
+        raise InputError(where, f"is not TOML: {error}", "mend the line") from None
+
+
+def near(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A remedy: near matches of `name`, else `otherwise`, else all names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, 3)
+    if close:
+        return f"did you mean {', '.join(close)}?"
+    return otherwise or f"known are {', '.join(names)}"
+
+
+def shorten(value: object, length: int = 40) -> str:
+    """A value of the user's as text for a message, cut."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):  # more digits than Python prints; nested without end
+        return "…"
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def convert(data: dict[str, Any], type_: type[T], where: str) -> T:
+    """`data` as a msgspec struct. Raises InputError that names the key, what is wrong and what to write."""
+    try:
+        return msgspec.convert(data, type_, strict=True)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), data, type_, where) from None
+    except (RecursionError, ValueError, OverflowError) as error:
+        raise InputError(where, f"cannot be read ({shorten(error)})", "check that it is the right file") from None
+
+
+def _explain(message: str, data: dict[str, Any], type_: type, where: str) -> InputError:
+    found = _PATH.match(message)
+    what, path = (found["what"], found["path"].lstrip(".")) if found else (message, "")
+    place = f"{where}, {path}" if path else where
+    if unknown := _UNKNOWN.match(what):
+        known = () if path else [f.encode_name for f in msgspec.structs.fields(type_)]
+        remedy = near(unknown[1], known) if known else "remove it or check its spelling"
+        return InputError(place, f"has no key '{shorten(unknown[1])}'", remedy)
+    if absent := _ABSENT.match(what):
+        return InputError(place, f"lacks the key '{absent[1]}'", "add it")
+    given = _lookup(data, path)
+    shown = "" if given is None else f" (it is {shorten(given)!r})"
+    for prefix, words in _WORDS.items():
+        if what.startswith(prefix) and ", got `" in what:
+            return InputError(place, words + what.split(", got `")[1] + shown, "correct the value")
+    return InputError(place, what[:1].lower() + what[1:] + shown, "correct the value")
+
+
+def _lookup(data: Any, path: str) -> Any:
+    for part in re.findall(r"[^.\[\]]+", path):
+        try:
+            data = data[int(part)] if isinstance(data, list) else data[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return data

@@ -1,0 +1,35 @@
+"""Parameters and multiply-adds of the built-in networks against published counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from sprintprof.networks import list_networks, load_network
+
+# Parameters and multiply-adds (10⁹, one 224×224 sample; convolutions and matrix products): the tables of torchvision's
+# model zoo and the papers'; LeNet-5 with full connection tables counted by hand: 156 + 2416 + 48120 + 10164 + 850.
+PUBLISHED: dict[str, tuple[int, float]] = {
+    "lenet5": (61_706, 0.000417),
+    "alexnet": (61_100_840, 0.71),
+    "vgg11": (132_863_336, 7.61),
+    "vgg16": (138_357_544, 15.47),
+    "vgg19": (143_667_240, 19.63),
+    "resnet18": (11_689_512, 1.81),
+    "resnet34": (21_797_672, 3.66),
+    "resnet50": (25_557_032, 4.09),
+    "resnet101": (44_549_160, 7.80),
+    "resnet152": (60_192_808, 11.51),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_counts_are_the_published_ones(name: str) -> None:
+    network = load_network(name)
+    parameters, giga_multiply_adds = PUBLISHED[name]
+    assert network.parameters == parameters
+    assert network.multiply_adds / 1e9 == pytest.approx(giga_multiply_adds, rel=0.002)
+    assert sum(network.layer_parameters) == parameters
+
+
+def test_every_built_in_network_is_in_the_table() -> None:
+    assert list_networks() == sorted(PUBLISHED)
