@@ -50,7 +50,10 @@ class Work(msgspec.Struct):
     caches themselves (storage) or for which it means nothing (messages) say "untouched". `before_sample` runs
     untimed before each sample (drop a page cache, reset a buffer). `verify` returns "" or what is wrong with the
     result of the last call. `close` frees files and requests. `timed`, if given, replaces the harness's own timing of
-    one sample: it performs the operation and returns its seconds (for benchmarks where only part of a call counts).
+    one sample: it performs one call and returns its seconds (for benchmarks where only part of a call counts).
+    `path` says what `bytes` move through, and so which limit of the machine applies: "memory", "link" (host to
+    device), "network", or "none". `symmetric` is False where ranks have different jobs (a root), so that a slower one
+    is no straggler.
     """
 
     call: Callable[[], object]
@@ -63,4 +66,6 @@ class Work(msgspec.Struct):
     verify: Callable[[], str] | None = None
     close: Callable[[], None] | None = None
     timed: Callable[[], float] | None = None
+    path: str = "memory"
+    symmetric: bool = True
     extra: dict[str, Value] = {}

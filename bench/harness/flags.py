@@ -1,0 +1,47 @@
+"""Flags of a measurement: what makes its samples less than they seem. Flagged samples are kept."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from sprintprof.bench.harness.limits import Limits, PeakShare
+from sprintprof.records import FLAGS
+from sprintprof.stats.median import MIN_SAMPLES, relative_half_width
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the samples alone do not show: how warm-up and batching went, telemetry, limits, ranks."""
+
+    settled: bool = True
+    resolved: bool = True
+    throttled: bool = False
+    above_peak: bool = False
+    straggler: bool = False
+
+
+def find_flags(times_s: npt.NDArray[np.float64], target_ci: float, evidence: Evidence) -> tuple[str, ...]:
+    """The flags that apply to samples `times_s` (n,) in the order taken, in the order of FLAGS."""
+    enough = len(times_s) >= MIN_SAMPLES
+    found = {
+        "noisy": enough and relative_half_width(times_s) > target_ci,
+        "not-converged": not (enough and evidence.settled),
+        "under-resolution": not evidence.resolved,
+        "throttled": evidence.throttled,
+        "above-peak": evidence.above_peak,
+        "straggler": evidence.straggler,
+    }
+    return tuple(flag for flag in FLAGS if found.get(flag, False))
+
+
+def exceeds(limits: Limits | None, fastest: PeakShare, cache_state: str, fit: str) -> bool:
+    """True if the fastest sample is above a limit.
+
+    Memory bandwidth is no limit for operands that sit in a cache: with warm caches it binds only where the working
+    set exceeds them.
+    """
+    if limits is None or not fastest.share > 1 + limits.tolerance:
+        return False
+    in_cache = cache_state != "cold" and fit in ("fits", "borderline")
+    return not (fastest.limit.startswith("memory") and in_cache)

@@ -1,0 +1,106 @@
+"""When a point has enough samples: small rules of three methods, fed with samples and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sprintprof.stats.median import relative_half_width
+
+
+class StoppingRule(Protocol):
+    """Fed with every sample; says when to stop, and why."""
+
+    def add(self, time_s: float, elapsed_s: float) -> None:
+        """Take in a sample and the time since sampling began."""
+        ...
+
+    def done(self) -> bool:
+        """True when no further sample is wanted."""
+        ...
+
+    def reason(self) -> str:
+        """Why it is done; "" while it is not."""
+        ...
+
+
+class TargetInterval:
+    """Done when half the 95 % interval of the median is within `target` of the median.
+
+    It is looked at after `min_samples` and then whenever there are 10 % more samples: looking after every sample
+    would stop too often on a lucky streak, and cost more.
+    """
+
+    def __init__(self, target: float, min_samples: int) -> None:
+        self._target = target
+        self._next_look = min_samples
+        self._times_s: list[float] = []
+        self._reached: float | None = None
+
+    def add(self, time_s: float, elapsed_s: float) -> None:
+        self._times_s.append(time_s)
+        n = len(self._times_s)
+        if self._reached is None and n >= self._next_look:
+            self._next_look = n + max(1, n // 10)
+            half_width = relative_half_width(self._times_s)
+            if half_width <= self._target:
+                self._reached = half_width
+
+    def done(self) -> bool:
+        return self._reached is not None
+
+    def reason(self) -> str:
+        if self._reached is None:
+            return ""
+        return f"interval ±{100 * self._reached:.2g} % inside the target ±{100 * self._target:.2g} %"
+
+
+class SampleLimit:
+    """Done after `limit` samples."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+
+    def add(self, time_s: float, elapsed_s: float) -> None:
+        self._count += 1
+
+    def done(self) -> bool:
+        return self._count >= self._limit
+
+    def reason(self) -> str:
+        return f"{self._limit} samples taken" if self.done() else ""
+
+
+class TimeLimit:
+    """Done when `limit_s` is over. It cannot end a sample that is running."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._elapsed_s = 0.0
+
+    def add(self, time_s: float, elapsed_s: float) -> None:
+        self._elapsed_s = elapsed_s
+
+    def done(self) -> bool:
+        return self._elapsed_s >= self._limit_s
+
+    def reason(self) -> str:
+        return f"timeout of {self._limit_s:g} s" if self.done() else ""
+
+
+class FirstOf:
+    """Done when the first of several rules is; earlier ones give the reason if several are."""
+
+    def __init__(self, rules: Sequence[StoppingRule]) -> None:
+        self._rules = tuple(rules)
+
+    def add(self, time_s: float, elapsed_s: float) -> None:
+        for rule in self._rules:
+            rule.add(time_s, elapsed_s)
+
+    def done(self) -> bool:
+        return any(rule.done() for rule in self._rules)
+
+    def reason(self) -> str:
+        return next((rule.reason() for rule in self._rules if rule.done()), "")
