@@ -53,7 +53,8 @@ class Work(msgspec.Struct):
     one sample: it performs one call and returns its seconds (for benchmarks where only part of a call counts).
     `path` says what `bytes` move through, and so which limit of the machine applies: "memory", "link" (host to
     device), "network", or "none". `symmetric` is False where ranks have different jobs (a root), so that a slower one
-    is no straggler.
+    is no straggler. `prime` runs untimed after a flush: the same operation on small operands of its own, so that its
+    code is warm again and only the operands are cold (on a CPU a flush evicts code too: 30-60 µs a call).
     """
 
     call: Callable[[], object]
@@ -68,4 +69,5 @@ class Work(msgspec.Struct):
     timed: Callable[[], float] | None = None
     path: str = "memory"
     symmetric: bool = True
+    prime: Callable[[], object] | None = None
     extra: dict[str, Value] = {}

@@ -12,10 +12,11 @@ from sprintprof.stats.median import MIN_SAMPLES, relative_half_width
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What the samples alone do not show: how warm-up and batching went, telemetry, limits, ranks."""
+    """What was found: in the samples, in how warm-up and batching went, in telemetry, limits and ranks."""
 
     settled: bool = True
     resolved: bool = True
+    drift: bool = False
     throttled: bool = False
     above_peak: bool = False
     straggler: bool = False
@@ -26,6 +27,7 @@ def find_flags(times_s: npt.NDArray[np.float64], target_ci: float, evidence: Evi
     enough = len(times_s) >= MIN_SAMPLES
     found = {
         "noisy": enough and relative_half_width(times_s) > target_ci,
+        "drift": evidence.drift,
         "not-converged": not (enough and evidence.settled),
         "under-resolution": not evidence.resolved,
         "throttled": evidence.throttled,

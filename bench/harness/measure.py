@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-import numpy.typing as npt
-
 from sprintprof.bench.case import Skip, Work
 from sprintprof.bench.engines.base import Engine
+from sprintprof.bench.harness.beside import with_telemetry
 from sprintprof.bench.harness.caches import wants_flush
 from sprintprof.bench.harness.clock import RunClock
 from sprintprof.bench.harness.limits import Limits
@@ -16,7 +12,7 @@ from sprintprof.bench.harness.procedure import Procedure
 from sprintprof.bench.harness.sampling import Sampler
 from sprintprof.bench.harness.settings import HarnessSettings, TelemetrySource
 from sprintprof.bench.harness.summary import Circumstances, failed, one_line, skipped, summarise
-from sprintprof.bench.harness.throttle import is_throttled, throttled_share
+from sprintprof.bench.harness.throttle import is_throttled
 from sprintprof.records import Measurement, Point, SampleSet
 
 
@@ -77,7 +73,7 @@ def _measure(
     retries = 0
     while True:
         _drive(procedure, sampler)
-        columns, missing, share = _with_telemetry(procedure, work, settings, telemetry, limits)
+        columns, missing, share = with_telemetry(procedure, work.operations, settings, telemetry, limits)
         if not is_throttled(share) or retries == settings.throttle_retries:
             break
         retries += 1
@@ -90,7 +86,6 @@ def _measure(
         cache_bytes=engine.last_level_cache_bytes(),
         timer_tick_s=quality.tick_s,
         overhead_s=sampler.overhead_s(procedure.readings[-1].calls),
-        prepared_s=sampler.prepared_s,
         throttled_share=share,
         throttle_retries=retries,
     )
@@ -101,25 +96,5 @@ def _measure(
 def _drive(procedure: Procedure, sampler: Sampler) -> None:
     """Take samples until the procedure wants no more."""
     while calls := procedure.calls:
-        if procedure.phase == "sampling" and not procedure.readings:
-            sampler.prepared_s = 0.0
         sampler.prepare()
         procedure.add(sampler.time(calls))
-
-
-def _with_telemetry(
-    procedure: Procedure,
-    work: Work,
-    settings: HarnessSettings,
-    telemetry: TelemetrySource | None,
-    limits: Limits | None,
-) -> tuple[dict[str, npt.NDArray[np.float64]], dict[str, str], float]:
-    """Columns of the samples with telemetry beside them, reasons of what is missing, share of throttled samples."""
-    columns = procedure.columns(work.operations)
-    if telemetry is None:
-        return columns, {}, math.nan
-    started_s = columns["started_s"]
-    ended_s = started_s + columns["host_s"] * columns["calls"] * work.operations
-    seen, missing = telemetry.columns(started_s, ended_s)
-    share = throttled_share(seen, limits.clock_Hz if limits else None, settings.min_clock_share)
-    return {**seen, **columns}, missing, share

@@ -157,7 +157,7 @@ class Procedure:
 
     def columns(self, operations: int) -> dict[str, npt.NDArray[np.float64]]:
         """The samples as columns (n,), times per operation in s; see SAMPLE_FIELDS."""
-        table = np.array(self.readings, np.float64).reshape(len(self.readings), 4)
+        table = np.array(self.readings, np.float64).reshape(len(self.readings), 5)
         calls = table[:, 3]
         return {
             "time_s": table[:, 0] / (calls * operations),
@@ -165,6 +165,12 @@ class Procedure:
             "started_s": table[:, 2],
             "calls": calls,
         }
+
+    @property
+    def outside_s(self) -> float:
+        """The harness's own time per sample, neither window nor preparation, in s."""
+        inside_s = sum(reading.host_s + reading.prepared_s for reading in self.readings)
+        return max(self.sampling_s - inside_s, 0.0) / max(len(self.readings), 1)
 
     def first_s(self, operations: int) -> float:
         """Host seconds of the first call per operation: a compilation happens on the host."""

@@ -15,6 +15,7 @@ from sprintprof.bench.harness.procedure import Procedure
 from sprintprof.bench.harness.settings import HarnessSettings
 from sprintprof.bench.harness.throttle import is_throttled
 from sprintprof.records import Measurement, Point, SampleSet, Value
+from sprintprof.stats.drift import find_drift
 from sprintprof.stats.median import median_interval
 
 EXTRA: dict[str, tuple[type, str, str]] = {
@@ -34,6 +35,8 @@ EXTRA: dict[str, tuple[type, str, str]] = {
     "warmup_samples": (int, "1", "samples thrown away as warm-up"),
     "throttled_share": (float, "1", "share of samples at a lowered clock, NaN if unknown"),
     "throttle_retries": (int, "1", "rounds of samples taken again because the device was slowed down"),
+    "drift": (str, "", "none, burst (for a while) or sustained (for good)"),
+    "drift_change": (float, "1", "relative change of a drift, 0 where there is none"),
     "peak_share": (float, "1", "share of the limit that binds most, by the median; NaN where no limit is known"),
     "peak_limit": (str, "", "which limit that is"),
 }
@@ -46,7 +49,6 @@ class Circumstances(msgspec.Struct, frozen=True):
     cache_bytes: int
     timer_tick_s: float
     overhead_s: float
-    prepared_s: float
     throttled_share: float = math.nan
     throttle_retries: int = 0
     straggler: bool = False
@@ -77,7 +79,9 @@ def summarise(
         peak_share(limits, flop=work.flop, bytes=work.bytes, precision=precision, path=path, time_s=time_s)
         for time_s in (median_s, float(times_s.min()))
     ]
+    drift = find_drift(times_s)
     evidence = Evidence(
+        drift=drift.kind != "none",
         settled=procedure.settled,
         resolved=procedure.resolved,
         throttled=is_throttled(around.throttled_share),
@@ -95,12 +99,14 @@ def summarise(
         "seed": settings.seed,
         "timer_tick_s": around.timer_tick_s,
         "overhead_s": around.overhead_s / work.operations,
-        "outside_s": _outside_s(procedure, around.prepared_s),
+        "outside_s": procedure.outside_s,
         "warmup": procedure.warmup,
         "warmup_s": procedure.warmup_s,
         "warmup_samples": procedure.warmup_samples,
         "throttled_share": around.throttled_share,
         "throttle_retries": around.throttle_retries,
+        "drift": drift.kind,
+        "drift_change": drift.change,
         "peak_share": shares[0].share,
         "peak_limit": shares[0].limit,
     }
@@ -119,12 +125,6 @@ def summarise(
         extra={**extra, **around.extra, **work.extra},
         samples=samples,
     )
-
-
-def _outside_s(procedure: Procedure, prepared_s: float) -> float:
-    """Time of a sample that is neither window nor preparation: what the harness itself costs, never negative."""
-    windows_s = sum(reading.host_s for reading in procedure.readings)
-    return max(procedure.sampling_s - windows_s - prepared_s, 0.0) / max(len(procedure.readings), 1)
 
 
 def failed(point: Point, reason: str, flags: tuple[str, ...] = ()) -> Measurement:
