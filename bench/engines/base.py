@@ -42,8 +42,11 @@ class Engine(Protocol):
         """The array as numpy.ndarray."""
         ...
 
-    def op(self, name: str) -> Callable[..., object]:
-        """The operation of that name, see `sprintprof.bench.engines.operations`. Raises Skip where it has none."""
+    def op(self, name: str, precision: str | None = None) -> Callable[..., object]:
+        """The operation of that name, see `sprintprof.bench.engines.operations`.
+
+        Raises Skip, with the reason, where the engine has none, or none in that precision.
+        """
         ...
 
     def flush_caches(self) -> None:

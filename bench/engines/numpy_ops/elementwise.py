@@ -1,0 +1,61 @@
+"""Operations element by element: ReLU, bias, addition, dropout. One thread, as NumPy computes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sprintprof.bench.engines.numpy_ops.blocks import Array, blocks, flat, scratch
+
+
+def relu_forward(x: Array, y: Array) -> None:
+    """y = max(x, 0)."""
+    np.maximum(x, 0, out=y)
+
+
+def relu_backward(y: Array, gy: Array, gx: Array) -> None:
+    """gx = gy where y > 0, else 0."""
+    y, gy, gx = flat(y), flat(gy), flat(gx)
+    for part in blocks(y):
+        block = gx[part]
+        passed = scratch(block.shape, np.dtype(np.bool_))
+        np.greater(y[part], 0, out=passed)
+        np.multiply(gy[part], passed, out=block)
+
+
+def bias_forward(x: Array, bias: Array, y: Array) -> None:
+    """y = x + bias per channel."""
+    np.add(x, bias[:, None], out=y)
+
+
+def bias_backward(gy: Array, gbias: Array) -> None:
+    """gbias = sum of gy over images and places."""
+    np.sum(gy, axis=(0, 2), out=gbias)
+
+
+def add(a: Array, b: Array, y: Array) -> None:
+    """y = a + b."""
+    np.add(a, b, out=y)
+
+
+def random_state(seed: int) -> np.random.Generator:
+    """SFC64: the fastest generator NumPy has."""
+    return np.random.Generator(np.random.SFC64(seed))
+
+
+def dropout_forward(x: Array, mask: Array, y: Array, keep: float, state: np.random.Generator) -> None:
+    """Draw the mask (single-precision uniforms, whatever the operands are) and apply it."""
+    x, mask, y = flat(x), flat(mask), flat(y)
+    scale = mask.dtype.type(1 / keep)
+    for part in blocks(x):
+        block = mask[part]
+        drawn = scratch(block.shape, np.dtype(np.float32))
+        state.random(out=drawn, dtype=np.float32)
+        kept = scratch(block.shape, np.dtype(np.bool_), slot=1)
+        np.less(drawn, keep, out=kept)
+        np.multiply(kept, scale, out=block)
+        np.multiply(x[part], block, out=y[part])
+
+
+def dropout_backward(gy: Array, mask: Array, gx: Array) -> None:
+    """gx = gy·mask."""
+    np.multiply(gy, mask, out=gx)
