@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from sprintprof.networks.kinds import KINDS, Shape
-from sprintprof.networks.network import INPUT, Layer, Network, make_layer
+from sprintprof.networks.kinds import KINDS, Shape, show
+from sprintprof.networks.network import INPUT, LARGEST, Layer, Network, make_layer
 from sprintprof.records import InputError
 from sprintprof.records.tomlfile import convert, near, read_toml, shorten
 
@@ -34,7 +35,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str = ""
     source: str = ""
     loss: Literal["softmax_xent", "none"] = "softmax_xent"
-    blocks: dict[str, _Block] = {}
+    blocks: dict[str, dict[str, Any]] = {}
 
 
 class _LayerHead(msgspec.Struct, frozen=True):
@@ -62,10 +63,15 @@ def read_network(path: str | Path, input_shape: Shape | None = None) -> Network:
 def network_from(data: dict[str, Any], where: str, name: str, input_shape: Shape | None = None) -> Network:
     """The network that TOML tables describe; `name` where they give none. Raises InputError."""
     file = convert(data, _File, where)
-    for key, block in file.blocks.items():
+    blocks = {key: convert(block, _Block, f"{where}, blocks.{shorten(key)}") for key, block in file.blocks.items()}
+    for key, block in blocks.items():
         if not block.layers:
-            raise InputError(f"{where}, blocks.{key}", "has no layers", "add layers or remove it")
-    builder = _Builder(where, file.blocks, input_shape or tuple(file.input))
+            raise InputError(f"{where}, blocks.{shorten(key)}", "has no layers", "add layers or remove it")
+    shape = tuple(file.input) if input_shape is None else input_shape
+    if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) > LARGEST:
+        remedy = "write channels, height, width, each at least 1"
+        raise InputError(where if input_shape is None else "input shape", f"{show(shape)} cannot be", remedy)
+    builder = _Builder(where, blocks, shape)
     scope = _Scope("", {"input": INPUT}, {})
     if not file.layers:
         raise InputError(f"{where}, layers", "is empty", "add layers")

@@ -6,10 +6,11 @@ Networks, machines and campaigns are read through here. Not imported by `sprintp
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -17,22 +18,21 @@ from sprintprof.records.errors import InputError
 
 T = TypeVar("T")
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 512 << 10
 """Greatest file read. The standard library's parser needs seconds for 10 MB."""
 MAX_LINE = 4000
-"""Greatest length of a line: the parser's time grows with the square of a dotted key's length."""
+MAX_DOTS = 100
+"""Most dots in a line: the parser's time and memory grow with the square of a dotted key's length."""
 
 _PATH = re.compile(r"^(?P<what>.*?) - at `\$?(?P<path>.*)`$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _ABSENT = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
-_WORDS = {
-    "Expected `int": "is to be a whole number, not `",
-    "Expected `float": "is to be a number, not `",
-    "Expected `str": "is to be text, not `",
-    "Expected `bool": "is to be true or false, not `",
-    "Expected `array": "is to be a list, not `",
-    "Expected `object": "is to be a table, not `",
-}
+_TYPE = re.compile(r"Expected `([^`]*)`, got `([^`]*)`$")
+_BOUND = re.compile(r"Expected `(\w+)` (of length )?(>=|<=|>|<) (\S+)$")
+_ENUM = re.compile(r"Invalid enum value ")
+_TYPES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list"}
+_TYPES |= {"object": "a table", "null": "nothing"}
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -62,6 +62,8 @@ def parse_toml(raw: bytes, where: str) -> dict[str, Any]:
     for number, line_text in enumerate(text.split("\n"), 1):
         if len(line_text) > MAX_LINE:
             raise InputError(where, f"line {number} is longer than {MAX_LINE} characters", "break it into lines")
+        if line_text.count(".") > MAX_DOTS:
+            raise InputError(where, f"line {number} has more than {MAX_DOTS} dots", "break it into lines")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -99,6 +101,7 @@ def convert(data: dict[str, Any], type_: type[T], where: str) -> T:
 
 
 def _explain(message: str, data: dict[str, Any], type_: type, where: str) -> InputError:
+    """msgspec's message in the words of these files."""
     found = _PATH.match(message)
     what, path = (found["what"], found["path"].lstrip(".")) if found else (message, "")
     place = f"{where}, {path}" if path else where
@@ -108,12 +111,25 @@ def _explain(message: str, data: dict[str, Any], type_: type, where: str) -> Inp
         return InputError(place, f"has no key '{shorten(unknown[1])}'", remedy)
     if absent := _ABSENT.match(what):
         return InputError(place, f"lacks the key '{absent[1]}'", "add it")
-    given = _lookup(data, path)
-    shown = "" if given is None else f" (it is {shorten(given)!r})"
-    for prefix, words in _WORDS.items():
-        if what.startswith(prefix) and ", got `" in what:
-            return InputError(place, words + what.split(", got `")[1] + shown, "correct the value")
-    return InputError(place, what[:1].lower() + what[1:] + shown, "correct the value")
+    given = json.dumps(_lookup(data, path), default=str, ensure_ascii=False)
+    if _ENUM.match(what):
+        words = f"write one of {', '.join(_choices(type_, path))}"
+    elif kind := _TYPE.match(what):
+        words = f"write {' or '.join(_TYPES.get(k, k) for k in kind[1].split(' | ') if k != 'null')}"
+    elif bound := _BOUND.match(what):
+        entries = " entries" if bound[2] else ""
+        words = f"write {_TYPES.get(bound[1], bound[1])} of {_BOUNDS[bound[3]]} {bound[4]}{entries}"
+    else:
+        words = what[:1].lower() + what[1:]
+    return InputError(place, f"is {shorten(given)}", words)
+
+
+def _choices(type_: type, path: str) -> list[str]:
+    """The values a Literal field of the struct allows."""
+    for field in msgspec.structs.fields(type_):
+        if field.encode_name == path.split(".")[-1].split("[")[0]:
+            return [str(choice) for choice in get_args(field.type)]
+    return ["what the format's description says"]
 
 
 def _lookup(data: Any, path: str) -> Any:

@@ -30,7 +30,7 @@ class Conv(Kind, frozen=True, kw_only=True):
             raise LayerError("does not go with depthwise", "leave one of them out", "groups")
         for key, count in (("input channels", channels), ("filters", filters)):
             if count % groups:
-                what = f"do not divide the {count} {key}: {groups}"
+                what = f"is {groups}, which does not divide the {count} {key}"
                 raise LayerError(what, "choose a divisor", "groups" if not self.depthwise else "filters")
         windows = {"kernel": self.kernel, "stride": self.stride, "pad": self.pad}
         sizes = {f"{name}_{axis}": n for name, w in windows.items() for axis, n in zip("hw", pair(w), strict=True)}

@@ -12,7 +12,7 @@ from sprintprof.records import Value
 class Pool(Kind, frozen=True, kw_only=True):
     """Maximum or average over a window. The stride defaults to the window; `rounding` decides the last window."""
 
-    mode: Literal["max", "avg"] = "max"
+    mode: Literal["max", "average"] = "max"
     kernel: Window
     stride: Window | None = None
     pad: Padding = 0
@@ -43,7 +43,7 @@ class Pool(Kind, frozen=True, kw_only=True):
 class GlobalPool(Kind, frozen=True):
     """Maximum or average over each whole channel: an image C×H×W becomes C×1×1."""
 
-    mode: Literal["max", "avg"] = "avg"
+    mode: Literal["max", "average"] = "average"
 
     def _window(self, shape: Shape) -> Pool:
         _, height, width = image(shape)
