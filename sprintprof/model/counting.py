@@ -1,0 +1,128 @@
+"""The sum over many processes: gradients of all GPUs in one window, pushes of the others in one cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from sprintprof.model.discrete import Discrete
+from sprintprof.model.jitter import Jitter
+from sprintprof.model.renewal import Counts, conditional_counts, interval_nodes
+from sprintprof.model.special import Floats
+
+Group = tuple[int, Jitter]
+"""So many processes with this cycle."""
+
+EXACT_STD = 16.0
+"""Up to this conditional standard deviation the sum is transformed exactly, above it Edgeworth's series holds."""
+RING = 256
+"""Sites of the exact transform: eight standard deviations on either side."""
+RIPPLE = 1.5
+"""Nodes may lie this many conditional standard deviations apart before their sum shows ripples (3e-4)."""
+
+
+def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes: int = 256) -> Discrete:
+    """How many cycles of all processes together end in one interval, which is independent of them.
+
+    Given the interval's length y the processes are independent; over y the conditional distributions are mixed. Mean
+    and std are exact: E = Σ n_i E[Y]/μ_i, Var = E[Σ n_i Var(N_i | Y)] + (Σ n_i/μ_i)² Var(Y). Values in `unit`.
+    """
+    y, weights = interval_nodes(interval, nodes)
+    parts = [(number, conditional_counts(cycle, y)) for number, cycle in groups if number > 0]
+    if not parts:
+        return Discrete.certain(0, unit)
+    rate = sum(number / cycle.mean_s for number, cycle in groups)
+    mean, variance, third, fourth = _cumulants(parts)
+    gap = rate * (y[1] - y[0]) if len(y) > 1 else 0.0
+    # between far nodes the mean moves on: widen the kernel rather than show a comb
+    blur = np.maximum((gap / RIPPLE) ** 2 - variance, 0.0) if gap > 1 else np.zeros_like(variance)
+    width = np.sqrt(variance + blur)
+    span = sum(number * (counts.pmf.shape[1] - 1) for number, counts in parts)
+    exact = (width <= EXACT_STD) if span >= RING else np.ones(len(y), bool)
+    kept = weights > 1e-14
+    pieces = []
+    if np.any(exact & kept):
+        use = exact & kept
+        pieces.append(_ring_sum(parts, use, mean[use], blur[use], weights[use]))
+    if np.any(~exact & kept):
+        use = ~exact & kept
+        pieces.append(_series_sum(mean[use], width[use], third[use], fourth[use], weights[use]))
+    first = min(start for start, _ in pieces)
+    total = np.zeros(max(start + len(p) for start, p in pieces) - first)
+    for start, p in pieces:
+        total[start - first :][: len(p)] += p
+    below = max(0, -first)  # Edgeworth's tails may reach under 0
+    exact_mean = rate * interval.mean_s
+    exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
+    return Discrete.of(first + below, total[below:], unit).with_moments(exact_mean * unit, exact_std * unit)
+
+
+def _cumulants(parts: list[tuple[int, Counts]]) -> tuple[Floats, Floats, Floats, Floats]:
+    sums = [np.zeros(len(parts[0][1].pmf)) for _ in range(4)]
+    for number, counts in parts:
+        for total, value in zip(sums, counts.cumulants(), strict=True):
+            total += number * value
+    return sums[0], np.maximum(sums[1], 0.0), sums[2], sums[3]
+
+
+def _ring_sum(
+    parts: list[tuple[int, Counts]], use: npt.NDArray[np.bool_], mean: Floats, blur: Floats, weights: Floats
+) -> tuple[int, Floats]:
+    """Exact sums by discrete Fourier transform, values modulo RING, each put back around its own mean."""
+    angle = 2 * np.pi * np.arange(RING // 2 + 1) / RING
+    product = np.exp(-0.5 * blur[:, None] * angle[None, :] ** 2).astype(np.complex128)
+    offset = 0
+    for number, counts in parts:
+        offset += number * counts.first
+        k = np.arange(counts.pmf.shape[1])
+        transform = counts.pmf[use] @ np.exp(-1j * np.outer(k, angle))
+        product *= transform**number
+    pmf = np.maximum(np.fft.irfft(product, RING, axis=1), 0.0) * weights[:, None]
+    centre = np.round(mean - offset).astype(np.int64)
+    sites = np.arange(RING)[None, :] - RING // 2 + centre[:, None]
+    values = np.take_along_axis(pmf, sites % RING, axis=1)
+    sites = np.maximum(sites, 0)
+    first = int(sites.min())
+    return offset + first, np.bincount((sites - first).ravel(), values.ravel()).astype(np.float64)
+
+
+def _series_sum(mean: Floats, width: Floats, third: Floats, fourth: Floats, weights: Floats) -> tuple[int, Floats]:
+    """Edgeworth's series of each node on a common grid, brought to whole numbers by cubic interpolation."""
+    stride = max(1, int(width.min() / 4))
+    reach = np.ceil(WIDE * width / stride).astype(np.int64)
+    centre = np.round(mean / stride).astype(np.int64)
+    steps = np.arange(-int(reach.max()), int(reach.max()) + 1)
+    grid = centre[:, None] + steps[None, :]
+    z = (grid * stride - mean[:, None]) / width[:, None]
+    skew, excess = (third / width**3)[:, None], (fourth / width**4)[:, None]
+    z2 = z * z
+    series = skew / 6 * z * (z2 - 3) + excess / 24 * (z2 * z2 - 6 * z2 + 3)
+    series += skew * skew / 72 * (z2**3 - 15 * z2 * z2 + 45 * z2 - 15)
+    value = np.exp(-0.5 * z2) * np.maximum(1 + series, 0.0) / (math.sqrt(2 * math.pi) * width[:, None])
+    first = int(grid.min()) - 2
+    coarse = np.bincount((grid - first).ravel(), (value * weights[:, None]).ravel())
+    whole = np.concatenate([coarse.astype(np.float64), np.zeros(3)])
+    return first * stride, np.maximum(_refine(whole, stride), 0.0)
+
+
+WIDE = 7.0
+"""Half width, in standard deviations, in which Edgeworth's series is evaluated."""
+
+
+def _refine(coarse: Floats, stride: int) -> Floats:
+    """Lagrange's cubic through four neighbours, at every whole number between grid points."""
+    if stride == 1:
+        return coarse
+    padded = np.concatenate([[0.0], coarse, [0.0, 0.0]])
+    t = (np.arange(stride) / stride)[None, :]
+    a, b, c, d = (padded[i : i + len(coarse)][:, None] for i in range(4))
+    fine = (
+        -t * (t - 1) * (t - 2) / 6 * a
+        + (t + 1) * (t - 1) * (t - 2) / 2 * b
+        - (t + 1) * t * (t - 2) / 2 * c
+        + (t + 1) * t * (t - 1) / 6 * d
+    )
+    return np.asarray(fine.ravel(), np.float64)
