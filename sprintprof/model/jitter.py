@@ -158,14 +158,14 @@ class CutNormal(Jitter):
         return np.maximum(self.mu - self.sigma * ndtri((1 - u) * self._kept), self.floor_s)
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
+        if self._kept < 0.5:
+            return self.quantile(1 - rng.random(size))
         draws = rng.standard_normal(size)
         draws *= self.sigma
         draws += self.mu
         if self._alpha > -9:  # beyond, one draw in 1e19 would be cut
             bad = np.flatnonzero(draws.ravel() < self.floor_s)
             flat = draws.reshape(-1)
-            if self._kept < 0.5:
-                return self.quantile(rng.random(size))
             while bad.size:
                 flat[bad] = self.mu + self.sigma * rng.standard_normal(bad.size)
                 bad = bad[flat[bad] < self.floor_s]
@@ -304,7 +304,7 @@ class Samples(Jitter):
 
     def quantile(self, u: Floats) -> Floats:
         index = np.ceil(np.asarray(u) * len(self.values)).astype(np.int64) - 1
-        return self.values[np.clip(index, 0, len(self.values) - 1)]
+        return np.asarray(self.values[np.clip(index, 0, len(self.values) - 1)], np.float64)
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
         return rng.choice(self.values, size)

@@ -42,9 +42,8 @@ def spread_warnings(setting: Setting, samples_per_s: float) -> list[str]:
     memory = memory_cycles(setting.gpu_cycle)
     if setting.gpus == 1 or memory * 20 <= cycles:
         return []
-    return [
-        (
-            f"cv of the GPU cycle is {cv:.2g}: phases of one run mix only over about {memory:.3g} GPU cycles, "
-            "so the spread of the mini-batch in one epoch is itself random; this is the distribution over many runs"
-        )
-    ]
+    text = (
+        f"cv of the GPU cycle is {cv:.2g}: phases of one run mix only over about {memory:.3g} GPU cycles, "
+        "so the spread of the mini-batch in one epoch is itself random; this is the ensemble of many runs"
+    )
+    return [text]
