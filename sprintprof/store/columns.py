@@ -1,0 +1,168 @@
+"""The `points` table: one row a measurement, one typed column a parameter, and back again without loss.
+
+Points of one benchmark may have different parameters, and one parameter different types. A column takes the widest
+type (bool < int < float < text) that holds every value exactly; a *layout* says which names a row has and of which
+type, so that a column's fill is never read as a value. What finds no room in a row (HDF5 limits its description to
+64 KiB) goes as JSON into the column `more`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sprintprof.records import Value
+from sprintprof.store.schema import (
+    AFTER_SAMPLES,
+    BEFORE_EXTRA,
+    BOOL_MEMBERS,
+    FIXED_COLUMNS,
+    MISSING_INT,
+    SUMMARY_FIELDS,
+)
+from sprintprof.store.stored import Stored
+from sprintprof.store.text import ESCAPE, escape, to_json, unescape
+
+ORIGINS = ("parameters", "extra")
+_TYPES: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "str"}
+_ROOM_BYTES = 40_000
+_EXACT = 2**53
+
+
+class Column(NamedTuple):
+    """Where a name of `parameters` or `extra` is kept: its column (empty: in `more`) and the column's kind."""
+
+    origin: str
+    name: str
+    column: str
+    kind: str
+
+
+def _kind(typed: set[tuple[type, Value]]) -> str:
+    """The narrowest of bool, int, float, text that holds all values exactly."""
+    types = {t for t, _ in typed}
+    if types == {bool}:
+        return "bool"
+    if str in types:
+        return "text"
+    whole = [int(v) for t, v in typed if t is not float]
+    if float not in types:
+        return "int" if all(MISSING_INT < v < 2**63 for v in whole) else "text"
+    return "float" if all(abs(v) <= _EXACT for v in whole) else "text"
+
+
+def _fields(item: Stored, origin: str) -> dict[str, Value]:
+    return item.row.point.parameters if origin == "parameters" else item.row.extra
+
+
+def plan_columns(stored: Sequence[Stored]) -> list[Column]:
+    """A column for every name the rows have, parameters first."""
+    columns: list[Column] = []
+    taken = set(FIXED_COLUMNS)
+    room = _ROOM_BYTES
+    for origin in ORIGINS:
+        seen: dict[str, set[tuple[type, Value]]] = {}
+        for item in stored:
+            for name, value in _fields(item, origin).items():
+                seen.setdefault(name, set()).add((type(value), value))
+        for name, typed in seen.items():
+            column = escape(name) or ESCAPE
+            while column in taken:
+                column = f"{origin}.{column}"
+            room -= len(column.encode()) + 64
+            if room < 0:
+                columns.append(Column(origin, name, "", "more"))
+                continue
+            taken.add(column)
+            columns.append(Column(origin, name, column, _kind(typed)))
+    return columns
+
+
+def points_dtype(columns: Sequence[Column]) -> np.dtype[np.void]:
+    """Type of a row: parameters, fixed columns, then what the benchmark adds."""
+    import h5py
+
+    text = h5py.string_dtype()
+    kinds = {"bool": h5py.enum_dtype(BOOL_MEMBERS, "i1"), "int": "<i8", "float": "<f8", "text": text}
+    fixed = dict.fromkeys(FIXED_COLUMNS, "<i8") | dict.fromkeys((*SUMMARY_FIELDS, "first_s"), "<f8")
+    fixed |= dict.fromkeys(("engine", "reason", "flags", "stop_reason", "more"), text)
+    fixed |= {"status": h5py.string_dtype("utf-8", 8), "key": h5py.string_dtype("utf-8", 16)}
+    fixed["origin"] = fixed["key"]
+    by_origin = {
+        origin: [(c.column, kinds[c.kind]) for c in columns if c.origin == origin and c.column] for origin in ORIGINS
+    }
+    return np.dtype([*by_origin["parameters"], *((n, fixed[n]) for n in FIXED_COLUMNS), *by_origin["extra"]])
+
+
+_FILL: dict[str, Any] = {"bool": BOOL_MEMBERS["MISSING"], "int": MISSING_INT, "float": np.nan, "text": ""}
+
+
+def _to_cell(kind: str, value: Value) -> Any:
+    if kind == "text":
+        return escape(value) if isinstance(value, str) else repr(value)
+    return {"bool": int, "int": int, "float": float}[kind](value)
+
+
+def from_cell(type_name: str, cell: Any) -> Value:
+    """The value of the type a layout names, from a cell of whatever kind the column has."""
+    if type_name == "bool":
+        return cell == "True" if isinstance(cell, str) else bool(cell)
+    if type_name == "int":
+        return int(cell)
+    return float(cell) if type_name == "float" else unescape(str(cell))
+
+
+class Table(NamedTuple):
+    """Rows of `points` and the layouts they refer to."""
+
+    rows: npt.NDArray[np.void]
+    layouts: list[str]
+
+
+def build_table(stored: Sequence[Stored], sessions: dict[str, int]) -> Table:
+    """The rows in the order given; `sessions` maps ids to row numbers of `/sessions`."""
+    columns = plan_columns(stored)
+    rows = np.empty(len(stored), points_dtype(columns))
+    overflow = {origin: {c.name for c in columns if not c.column and c.origin == origin} for origin in ORIGINS}
+    layouts: dict[str, int] = {}
+    layout_of_shape: dict[Any, int] = {}
+    cells: dict[str, list[Any]] = {name: [] for name in FIXED_COLUMNS}
+    sample_offset = rank_offset = 0
+    for item in stored:
+        row, shape = item.row, item.shape
+        types = tuple(tuple((n, type(v)) for n, v in _fields(item, origin).items()) for origin in ORIGINS)
+        signature = (types, shape.columns, tuple(shape.missing.items()), shape.ranks is None)
+        if signature not in layout_of_shape:
+            text = to_json(_layout(item, columns))
+            layout_of_shape[signature] = layouts.setdefault(text, len(layouts))
+        more = {o: {n: v for n, v in _fields(item, o).items() if n in overflow[o]} for o in ORIGINS}
+        values = (
+            escape(row.point.engine), row.point.ranks, row.point.launch,
+            *(getattr(row, name) for name in SUMMARY_FIELDS),
+            row.status, escape(row.reason), escape(" ".join(row.flags)), sample_offset, shape.length,
+            row.first_s, escape(row.stop_reason), rank_offset, shape.ranks or 0,
+            row.key, item.origin, sessions[item.session],
+            layout_of_shape[signature], to_json(more) if any(more.values()) else "",
+        )  # fmt: skip
+        for name, value in zip((*BEFORE_EXTRA, *AFTER_SAMPLES), values, strict=True):
+            cells[name].append(value)
+        sample_offset += shape.length
+        rank_offset += shape.length * (shape.ranks or 0)
+    for name, column in cells.items():
+        rows[name] = column
+    for c in columns:
+        if c.column:
+            fields = (_fields(item, c.origin) for item in stored)
+            rows[c.column] = [_to_cell(c.kind, f[c.name]) if c.name in f else _FILL[c.kind] for f in fields]
+    return Table(rows, list(layouts))
+
+
+def _layout(item: Stored, columns: Sequence[Column]) -> dict[str, Any]:
+    """What a row has: [name, type, column] of each value in order, sample columns, missing fields, rank times."""
+    place = {(c.origin, c.name): c.column for c in columns}
+    named = {o: [[n, _TYPES[type(v)], place[o, n]] for n, v in _fields(item, o).items()] for o in ORIGINS}
+    shape = item.shape
+    return named | {"samples": shape.columns, "missing": shape.missing, "rank_times": shape.ranks is not None}

@@ -1,0 +1,152 @@
+"""Join results files of one machine into one."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from sprintprof.records import InputError, Point
+from sprintprof.store.codec import session_id
+from sprintprof.store.lock import exists
+from sprintprof.store.recover import write_new
+from sprintprof.store.results import Completeness, Results, load_results
+from sprintprof.store.state import RunState
+from sprintprof.store.stored import Stored
+
+
+class MergeReport(msgspec.Struct, frozen=True):
+    """What a merge did. `quarantined` maps the names of files that were left out to the reason.
+
+    `duplicates` counts measurements that were in several files, `superseded` those without a value that a better one
+    replaced, `renumbered` those that got another launch number because their point was measured in several launches.
+    """
+
+    path: str
+    merged: list[str]
+    quarantined: dict[str, str]
+    points: int
+    duplicates: int
+    superseded: int
+    renumbered: int
+    completeness: Completeness
+
+    def __str__(self) -> str:
+        return f"{len(self.merged)} of {len(self.merged) + len(self.quarantined)} files merged"
+
+
+def merge_results(paths: Sequence[str | Path], out: str | Path, force: bool = False) -> MergeReport:
+    """Join the files `paths` into `out`, which must not exist. The sources stay as they are.
+
+    One measurement (same launch of the tool, same point) in several files is kept once. A point that several launches
+    measured is kept from each: the oldest keeps its launch number, the others get the next ones that no file plans or
+    has. A failed or skipped record gives way to a measured one of the same point, or to a younger one. Files that
+    cannot be read are left out by name and reason. Raises InputError where `out` exists, no file can be read or,
+    unless `force`, the files are of different machines; PartialError where `out` cannot be written.
+    """
+    out = Path(out)
+    if out.exists():
+        raise exists(out)
+    _allow_open_files()
+    files: list[Results] = []
+    quarantined: dict[str, str] = {}
+    for path in paths:
+        try:
+            files.append(load_results(path))
+        except InputError as error:
+            quarantined[str(path)] = f"{error.what}; {error.remedy}" if error.remedy else error.what
+    if not files:
+        name, reason = next(iter(quarantined.items()), ("merge", "no files given"))
+        raise InputError(name, f"{reason} (0 of {len(paths)} files can be merged)", "name results files")
+    merged = [str(results.path) for results in files]
+    files.sort(key=lambda results: results.header.created_utc)
+    if not force:
+        _refuse_strangers(files)
+    join = _Join(files)
+    write_new(out, join.state)
+    completeness = load_results(out).completeness
+    counts = (len(join.state.stored), join.duplicates, join.superseded, join.renumbered)
+    return MergeReport(str(out), merged, quarantined, *counts, completeness)
+
+
+def _allow_open_files() -> None:
+    """Samples are read from the sources as they are written; so all of them are open at once."""
+    with contextlib.suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _refuse_strangers(files: list[Results]) -> None:
+    by_machine: dict[str, list[str]] = {}
+    for results in files:
+        for session in results.sessions:
+            names = by_machine.setdefault(session.machine, [])
+            if results.path.name not in names:
+                names.append(results.path.name)
+    if len(by_machine) > 1:
+        listed = "; ".join(f"'{machine}': {', '.join(names[:3])}" for machine, names in by_machine.items())
+        raise InputError("merge", f"the files are of different machines ({listed})", "merge each alone, or --force")
+
+
+def _family(point: Point) -> str:
+    """The key all launches of a point share."""
+    return msgspec.structs.replace(point, launch=0).key
+
+
+class _Join:
+    """The joined state, built file by file, oldest first."""
+
+    def __init__(self, files: list[Results]) -> None:
+        self.state = RunState({}, {}, {})
+        self.duplicates = self.superseded = self.renumbered = 0
+        self._known: dict[tuple[str, str], str] = {}
+        self._last_launch: dict[str, int] = {}
+        for results in files:
+            self.state.sessions |= {
+                session_id(s): s for s in results.sessions if session_id(s) not in self.state.sessions
+            }
+            for point in results.header.plan:
+                self.state.plan.setdefault(point.key, point)
+        for results in files:
+            for stored in results.all_stored():
+                self.state.plan.setdefault(stored.row.key, stored.row.point)
+        for point in self.state.plan.values():
+            family = _family(point)
+            self._last_launch[family] = max(point.launch, self._last_launch.get(family, 0))
+        for results in files:
+            for stored in results.all_stored():
+                self._add(stored)
+
+    def _add(self, stored: Stored) -> None:
+        identity = (stored.session, stored.origin)
+        known = self._known.get(identity)
+        if known:  # the same measurement, or an earlier attempt at it, from another copy
+            if self.state.stored[known].row.status != "ok" and stored.row.status == "ok":
+                self.state.keep(stored if stored.row.key == known else _moved(stored, self.state.plan[known].launch))
+                self.superseded += 1
+            else:
+                self.duplicates += 1
+            return
+        other = self.state.stored.get(stored.row.key)
+        if other and other.row.status == "ok" and stored.row.status != "ok":
+            self.superseded += 1
+            return
+        if other and other.row.status == "ok":
+            family = _family(stored.row.point)
+            self._last_launch[family] += 1
+            stored = _moved(stored, self._last_launch[family])
+            self.renumbered += 1
+        elif other:
+            self.superseded += 1
+            del self._known[other.session, other.origin]
+        self._known[identity] = stored.row.key
+        self.state.keep(stored)
+
+
+def _moved(stored: Stored, launch: int) -> Stored:
+    """The measurement under another launch number."""
+    point = msgspec.structs.replace(stored.row.point, launch=launch)
+    return stored._replace(row=msgspec.structs.replace(stored.row, point=point))
