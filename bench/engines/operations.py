@@ -1,9 +1,9 @@
 """The operations every engine offers, with their signatures: one table for NumPy and CuPy.
 
 `engine.op(name)` gives a callable with the parameters of the method of that name below. Arrays are C-contiguous and
-of one precision unless said otherwise; outputs come after inputs, exist before the call and are overwritten. Nothing
-of the size of an operand is allocated inside. Where an operation needs a workspace, a plan made once per shape holds
-it, so that two threads never share one: make one plan per layer and thread.
+of one precision (what batch normalisation keeps per channel may be single beside half). Outputs come after inputs,
+exist before the call and are overwritten; nothing of the size of an operand is allocated inside. Where an operation
+needs a workspace, a plan made once per shape holds it; two threads never share one: make one per layer and thread.
 """
 
 from __future__ import annotations

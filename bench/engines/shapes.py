@@ -117,7 +117,7 @@ class ConvShape(msgspec.Struct, frozen=True):
 class PoolShape(msgspec.Struct, frozen=True):
     """A pooling over x (batch, channels, *image) to y (batch, channels, *output), NCHW.
 
-    `kind` "max" ignores the padding; "avg" divides by the window's area inside the padded image (as PyTorch's
+    `kind` "max" ignores the padding; "average" divides by the window's area inside the padded image (as PyTorch's
     default does). `rounding` "ceil" lets the last window hang over.
     """
 
@@ -130,8 +130,8 @@ class PoolShape(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         _positive("pooling", batch=self.batch, channels=self.channels)
-        if self.kind not in ("max", "avg"):
-            raise InputError("pooling", f"kind '{self.kind}' is unknown", "max or avg")
+        if self.kind not in ("max", "average"):
+            raise InputError("pooling", f"kind '{self.kind}' is unknown", "max or average")
         if any(2 * p > k for p, k in zip(self.window.pad, self.window.kernel, strict=True)):
             what = f"padding {self.window.pad} is over half the window {self.window.kernel}"
             raise InputError("pooling", what, "such windows would see nothing but padding")

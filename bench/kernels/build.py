@@ -15,7 +15,7 @@ _HELP: dict[str, str] = {
     "precision": "fp64, fp32, tf32, fp16 or bf16",
     "layout": "NCHW or NHWC",
     "transpose": "nn, nt, tn or tt: which operands are stored transposed",
-    "kind": "max or avg",
+    "kind": "max or average",
     "rounding": "floor or ceil: whether the last window may hang over",
     "spatial": "height × width of a channel",
     "parameters": "weights in the array",

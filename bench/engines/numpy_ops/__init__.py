@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sprintprof.bench.engines.numpy_ops import columns, convolution, elementwise, gemm, streams, updates
+from sprintprof.bench.engines.numpy_ops import (
+    batchnorm,
+    columns,
+    convolution,
+    elementwise,
+    gemm,
+    pooling,
+    softmax,
+    streams,
+    updates,
+)
 
 OPERATIONS: dict[str, Callable[..., object]] = {
     function.__name__: function
@@ -19,6 +29,9 @@ OPERATIONS: dict[str, Callable[..., object]] = {
         gemm.linear_forward,
         gemm.linear_backward_data,
         gemm.linear_backward_filter,
+        pooling.pool_plan,
+        pooling.pool_forward,
+        pooling.pool_backward,
         elementwise.relu_forward,
         elementwise.relu_backward,
         elementwise.bias_forward,
@@ -27,6 +40,9 @@ OPERATIONS: dict[str, Callable[..., object]] = {
         elementwise.random_state,
         elementwise.dropout_forward,
         elementwise.dropout_backward,
+        softmax.softmax_xent,
+        batchnorm.batchnorm_forward,
+        batchnorm.batchnorm_backward,
         updates.momentum_update,
         updates.lars_update,
         updates.gradient_add,
