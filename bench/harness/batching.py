@@ -33,12 +33,15 @@ class BatchSizer:
 
     With cold caches (`cold`) one call stays alone if it is long enough for `EMPTIES_COLD`: only the first call of a
     batch would find cold caches. A shorter one cannot be resolved alone; it is batched, and the caches are warm then.
-    Growth ends at `max_calls` or when a sample takes `max_host_s` on the host's clock, so it always ends.
+    A timer whose tick is not known because it never showed one may have one as long as the first reading that is not
+    0: that is taken for it. Growth ends at `max_calls` or when a sample takes `max_host_s` on the host's clock, so it
+    always ends.
     """
 
     def __init__(self, quality: TimerQuality, *, cold: bool, max_calls: int, max_host_s: float) -> None:
         self._alone_s = needed_s(quality, EMPTIES_COLD if cold else EMPTIES)
-        self.needed_s = needed_s(quality, EMPTIES)
+        self._needed_s = needed_s(quality, EMPTIES)
+        self._tick_known = quality.floor_s > 0
         self._max_calls = max_calls
         self._max_host_s = max_host_s
         self._tries: list[float] = []
@@ -48,14 +51,17 @@ class BatchSizer:
     @property
     def target_s(self) -> float:
         """The least time of a sample of the present size, in s."""
-        return self._alone_s if self.calls == 1 else self.needed_s
+        return self._alone_s if self.calls == 1 else self._needed_s
 
     def add_first(self, total_s: float) -> None:
         """The very first call may be hundreds of times slower than the next: it decides only if it is very long."""
-        self.done = self._alone_s > 0 and total_s >= 1000 * self._alone_s
+        self.done = self._tick_known and total_s >= 1000 * self._alone_s
 
     def add(self, total_s: float, host_s: float) -> None:
         """Take in the time of a whole sample by the timer and by the host's clock, both in s."""
+        if not self._tick_known and total_s > 0:
+            self._tick_known = True
+            self._alone_s = self._needed_s = TICKS * total_s
         if self.calls == 1 and total_s < 10 * self._alone_s:
             self._tries.append(total_s)
             if len(self._tries) < TRIES:
@@ -69,7 +75,7 @@ class BatchSizer:
         if total_s > 0 and total_s >= self.target_s:
             self.done = True
             return
-        factor = min(max(1.2 * self.needed_s / total_s, 2.0), 16.0) if total_s > 0 else 2.0
+        factor = min(max(1.2 * self._needed_s / total_s, 2.0), 16.0) if total_s > 0 else 2.0
         if host_s > 0:
             factor = min(factor, self._max_host_s / host_s)
         grown = min(int(self.calls * factor), self._max_calls)

@@ -17,6 +17,7 @@ class Evidence(msgspec.Struct, frozen=True):
     settled: bool = True
     resolved: bool = True
     drift: bool = False
+    multimodal: bool = False
     throttled: bool = False
     above_peak: bool = False
     straggler: bool = False
@@ -28,6 +29,7 @@ def find_flags(times_s: npt.NDArray[np.float64], target_ci: float, evidence: Evi
     found = {
         "noisy": enough and relative_half_width(times_s) > target_ci,
         "drift": evidence.drift,
+        "multimodal": evidence.multimodal,
         "not-converged": not (enough and evidence.settled),
         "under-resolution": not evidence.resolved,
         "throttled": evidence.throttled,

@@ -95,7 +95,11 @@ class Procedure:
         self._sizer.add(reading.total_s, reading.host_s)
         if self._sizer.calls != before:
             self._unused.clear()
-        if self._sizer.done:
+        if self._sizer.done and reading.total_s <= 0:
+            self.begin_sampling()
+            self.readings = [reading]  # the largest batch reads 0: no sample can do better
+            self.phase = "done"
+        elif self._sizer.done:
             self._begin_warmup(reading.host_s)
 
     def _begin_warmup(self, sample_s: float) -> None:

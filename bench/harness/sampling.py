@@ -43,7 +43,7 @@ class Sampler:
         self.timer: Timer = engine if engine is not None else clock
         self._start = self.timer.start
         self._now_s = clock.now_s
-        self._prepared_s = 0.0
+        self.prepared_s = 0.0
 
     def prepare(self) -> None:
         """Everything that happens before the window: the benchmark's own preparation, flush, an idle device."""
@@ -57,7 +57,7 @@ class Sampler:
             self._window(_nothing, 1)
         if self._synchronize is not None:
             self._synchronize()
-        self._prepared_s = self._now_s() - begin_s
+        self.prepared_s = self._now_s() - begin_s
 
     def time(self, calls: int) -> Reading:
         """Time `calls` calls; a Work that times itself is called once and asked."""
@@ -88,7 +88,7 @@ class Sampler:
         finally:
             if collecting:
                 gc.enable()
-        return Reading(total_s, host_s, started_s, calls, self._prepared_s)
+        return Reading(total_s, host_s, started_s, calls, self.prepared_s)
 
     def _ask(self, timed: Callable[[], float]) -> Reading:
         collecting = gc.isenabled()
@@ -100,7 +100,7 @@ class Sampler:
         finally:
             if collecting:
                 gc.enable()
-        return Reading(total_s, host_s, started_s, 1, self._prepared_s)
+        return Reading(total_s, host_s, started_s, 1, self.prepared_s)
 
 
 def _nothing() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import Protocol
 
+from sprintprof.stats.drift import SIGNIFICANCE, trend
 from sprintprof.stats.median import relative_half_width
 
 
@@ -25,10 +27,11 @@ class StoppingRule(Protocol):
 
 
 class TargetInterval:
-    """Done when half the 95 % interval of the median is within `target` of the median.
+    """Done when half the 95 % interval of the median is within `target` of the median, and no trend exceeds it.
 
     It is looked at after `min_samples` and then whenever there are 10 % more samples: looking after every sample
-    would stop too often on a lucky streak, and cost more.
+    would stop too often on a lucky streak, and cost more. A few samples that rise or fall steadily have a narrow
+    interval around a value that does not last; sampling goes on until the trend shows in the interval, or is over.
     """
 
     def __init__(self, target: float, min_samples: int) -> None:
@@ -43,8 +46,13 @@ class TargetInterval:
         if self._reached is None and n >= self._next_look:
             self._next_look = n + max(1, n // 10)
             half_width = relative_half_width(self._times_s)
-            if half_width <= self._target:
+            if half_width <= self._target and not self._trending():
                 self._reached = half_width
+
+    def _trending(self) -> bool:
+        slope, p = trend(self._times_s)
+        change = abs(slope) * (len(self._times_s) - 1)
+        return p < SIGNIFICANCE and change > self._target * statistics.median(self._times_s)
 
     def done(self) -> bool:
         return self._reached is not None

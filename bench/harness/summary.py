@@ -17,6 +17,7 @@ from sprintprof.bench.harness.throttle import is_throttled
 from sprintprof.records import Measurement, Point, SampleSet, Value
 from sprintprof.stats.drift import find_drift
 from sprintprof.stats.median import median_interval
+from sprintprof.stats.modes import find_modes
 
 EXTRA: dict[str, tuple[type, str, str]] = {
     "calls": (int, "1", "calls timed together in a sample"),
@@ -35,6 +36,7 @@ EXTRA: dict[str, tuple[type, str, str]] = {
     "warmup_samples": (int, "1", "samples thrown away as warm-up"),
     "throttled_share": (float, "1", "share of samples at a lowered clock, NaN if unknown"),
     "throttle_retries": (int, "1", "rounds of samples taken again because the device was slowed down"),
+    "modes": (int, "1", "groups the samples fall into"),
     "drift": (str, "", "none, burst (for a while) or sustained (for good)"),
     "drift_change": (float, "1", "relative change of a drift, 0 where there is none"),
     "peak_share": (float, "1", "share of the limit that binds most, by the median; NaN where no limit is known"),
@@ -80,8 +82,10 @@ def summarise(
         for time_s in (median_s, float(times_s.min()))
     ]
     drift = find_drift(times_s)
+    modes = find_modes(times_s).count
     evidence = Evidence(
         drift=drift.kind != "none",
+        multimodal=modes > 1,
         settled=procedure.settled,
         resolved=procedure.resolved,
         throttled=is_throttled(around.throttled_share),
@@ -105,6 +109,7 @@ def summarise(
         "warmup_samples": procedure.warmup_samples,
         "throttled_share": around.throttled_share,
         "throttle_retries": around.throttle_retries,
+        "modes": modes,
         "drift": drift.kind,
         "drift_change": drift.change,
         "peak_share": shares[0].share,
