@@ -3,6 +3,7 @@
 from sprintprof.store.gather import gather_environments
 from sprintprof.store.merge import MergeReport, merge_results
 from sprintprof.store.paths import journal_path
+from sprintprof.store.peek import peek_header
 from sprintprof.store.recover import Recovered, recover_journal, write_results
 from sprintprof.store.results import Completeness, Results, load_results
 from sprintprof.store.run import RunWriter, open_run
@@ -22,6 +23,7 @@ __all__ = [
     "load_results",
     "merge_results",
     "open_run",
+    "peek_header",
     "recover_journal",
     "write_results",
 ]

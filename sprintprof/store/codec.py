@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,6 +23,12 @@ def session_id(header: RunHeader) -> str:
     body = to_json([header.run_id, header.created_utc, header.machine, header.command, header.tool_version])
     body += to_json([header.settings, header.environments, header.rank_environment])
     return hashlib.sha256(body.encode()).hexdigest()[:16]
+
+
+def leading(sessions: Iterable[RunHeader]) -> RunHeader:
+    """The launch that describes a file: the first whose header was not lost. There is at least one."""
+    known = list(sessions)
+    return next((header for header in known if header.machine), known[0])
 
 
 def point_to_json(point: Point) -> list[Any]:

@@ -27,7 +27,6 @@ from sprintprof.store.stored import Stored
 from sprintprof.store.text import ESCAPE, escape, to_json, unescape
 
 ORIGINS = ("parameters", "extra")
-_TYPES: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "str"}
 _ROOM_BYTES = 40_000
 _EXACT = 2**53
 
@@ -41,15 +40,20 @@ class Column(NamedTuple):
     kind: str
 
 
-def _kind(typed: set[tuple[type, Value]]) -> str:
+def type_name(value: Value) -> str:
+    """bool, int, float or str; a subclass (NumPy's float64, say) counts as its base."""
+    return next(t.__name__ for t in (bool, int, float, str) if isinstance(value, t))
+
+
+def _kind(typed: set[tuple[str, Value]]) -> str:
     """The narrowest of bool, int, float, text that holds all values exactly."""
     types = {t for t, _ in typed}
-    if types == {bool}:
+    if types == {"bool"}:
         return "bool"
-    if str in types:
+    if "str" in types:
         return "text"
-    whole = [int(v) for t, v in typed if t is not float]
-    if float not in types:
+    whole = [int(v) for t, v in typed if t != "float"]
+    if "float" not in types:
         return "int" if all(MISSING_INT < v < 2**63 for v in whole) else "text"
     return "float" if all(abs(v) <= _EXACT for v in whole) else "text"
 
@@ -64,10 +68,10 @@ def plan_columns(stored: Sequence[Stored]) -> list[Column]:
     taken = set(FIXED_COLUMNS)
     room = _ROOM_BYTES
     for origin in ORIGINS:
-        seen: dict[str, set[tuple[type, Value]]] = {}
+        seen: dict[str, set[tuple[str, Value]]] = {}
         for item in stored:
             for name, value in _fields(item, origin).items():
-                seen.setdefault(name, set()).add((type(value), value))
+                seen.setdefault(name, set()).add((type_name(value), value))
         for name, typed in seen.items():
             column = escape(name) or ESCAPE
             while column in taken:
@@ -97,22 +101,38 @@ def points_dtype(columns: Sequence[Column]) -> np.dtype[np.void]:
     return np.dtype([*by_origin["parameters"], *((n, fixed[n]) for n in FIXED_COLUMNS), *by_origin["extra"]])
 
 
+def check_columns(found: np.dtype[Any]) -> None:
+    """Raise ValueError unless a table has all fixed columns, each of its type, and the others of types we write."""
+    import h5py
+
+    expected = points_dtype([])
+    for name in expected.names or ():
+        if name not in (found.names or ()) or found[name] != expected[name]:
+            raise ValueError(f"column {name} is missing or of another type")
+    for name in found.names or ():
+        column = found[name]
+        if column.kind == "O" and h5py.check_string_dtype(column) is None:
+            raise ValueError(f"column {name} is not text")
+        if column.kind not in "OS" and column not in (np.dtype("i1"), np.dtype("<i8"), np.dtype("<f8")):
+            raise ValueError(f"column {name} is of type {column}")
+
+
 _FILL: dict[str, Any] = {"bool": BOOL_MEMBERS["MISSING"], "int": MISSING_INT, "float": np.nan, "text": ""}
 
 
 def _to_cell(kind: str, value: Value) -> Any:
     if kind == "text":
-        return escape(value) if isinstance(value, str) else repr(value)
+        return escape(value) if isinstance(value, str) else str(value)
     return {"bool": int, "int": int, "float": float}[kind](value)
 
 
-def from_cell(type_name: str, cell: Any) -> Value:
+def from_cell(kind: str, cell: Any) -> Value:
     """The value of the type a layout names, from a cell of whatever kind the column has."""
-    if type_name == "bool":
+    if kind == "bool":
         return cell == "True" if isinstance(cell, str) else bool(cell)
-    if type_name == "int":
+    if kind == "int":
         return int(cell)
-    return float(cell) if type_name == "float" else unescape(str(cell))
+    return float(cell) if kind == "float" else unescape(str(cell))
 
 
 class Table(NamedTuple):
@@ -133,7 +153,7 @@ def build_table(stored: Sequence[Stored], sessions: dict[str, int]) -> Table:
     sample_offset = rank_offset = 0
     for item in stored:
         row, shape = item.row, item.shape
-        types = tuple(tuple((n, type(v)) for n, v in _fields(item, origin).items()) for origin in ORIGINS)
+        types = tuple(tuple((n, type_name(v)) for n, v in _fields(item, origin).items()) for origin in ORIGINS)
         signature = (types, shape.columns, tuple(shape.missing.items()), shape.ranks is None)
         if signature not in layout_of_shape:
             text = to_json(_layout(item, columns))
@@ -163,6 +183,6 @@ def build_table(stored: Sequence[Stored], sessions: dict[str, int]) -> Table:
 def _layout(item: Stored, columns: Sequence[Column]) -> dict[str, Any]:
     """What a row has: [name, type, column] of each value in order, sample columns, missing fields, rank times."""
     place = {(c.origin, c.name): c.column for c in columns}
-    named = {o: [[n, _TYPES[type(v)], place[o, n]] for n, v in _fields(item, o).items()] for o in ORIGINS}
+    named = {o: [[n, type_name(v), place[o, n]] for n, v in _fields(item, o).items()] for o in ORIGINS}
     shape = item.shape
     return named | {"samples": shape.columns, "missing": shape.missing, "rank_times": shape.ranks is not None}

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sprintprof.records import InputError, Point, RunHeader, SampleSet
-from sprintprof.store.codec import point_from_json, row_from_json, session_from_json, session_id
-from sprintprof.store.columns import ORIGINS, from_cell
+from sprintprof.store.codec import leading, point_from_json, row_from_json, session_from_json, session_id
+from sprintprof.store.columns import ORIGINS, check_columns, from_cell
 from sprintprof.store.failures import words
+from sprintprof.store.migrate import rows_of_version_1
 from sprintprof.store.reading import FileReader
-from sprintprof.store.schema import FIXED_COLUMNS, SUMMARY_FIELDS
+from sprintprof.store.schema import SUMMARY_FIELDS
 from sprintprof.store.stored import SampleShape, Stored
 from sprintprof.store.text import ESCAPE, escape, from_json, unescape
 
@@ -78,7 +79,7 @@ class Table:
             "session",
             "layout",
         ):
-            if rows[name].dtype != np.int64 or (len(rows) and int(rows[name].min()) < 0):
+            if len(rows) and int(rows[name].min()) < 0:
                 raise ValueError(f"column {name} of {self.benchmark} is not one of counts")
         counts = rows["sample_count"].astype(object)
         inside = (rows["sample_offset"].astype(object) + counts <= self._samples.rows).all()
@@ -238,7 +239,10 @@ def _read(file: h5py.File, read: FileReader, version: int, size: int, where: str
     if int(file.attrs["schema_version"]) != version:
         raise ValueError("the seal and the attribute schema_version disagree")
     plan = [point_from_json(value) for value in _texts(file, "plan", size)]
-    sessions = _sessions(file, size)
+    # version 1 had one header with its environments in it, which becomes the only launch
+    sessions = (
+        [session_from_json(h, []) for h in _texts(file, "header", size)] if version == 1 else _sessions(file, size)
+    )
     if not sessions:
         raise ValueError("no session")
     ids = [session_id(header) for header in sessions]
@@ -246,14 +250,14 @@ def _read(file: h5py.File, read: FileReader, version: int, size: int, where: str
     for name in file["benchmarks"]:
         group = file["benchmarks"][name]
         rows = _dataset(group, "points", size)[:]
-        absent = [column for column in FIXED_COLUMNS if column not in (rows.dtype.names or ())]
-        if absent:
-            raise ValueError(f"column {absent[0]} of {name} is missing")
+        if version == 1:
+            rows = rows_of_version_1(rows)
+        check_columns(rows.dtype)
         benchmark = unescape(str(group.attrs["benchmark"]))
         layouts = _texts(group, "layouts", size)
         samples, rank_times = _block(group, "samples", size, read), _block(group, "rank_times_s", size, read)
         tables[benchmark] = Table(benchmark, rows, layouts, ids, samples, rank_times, read, where)
-    return Content(msgspec.structs.replace(sessions[0], plan=plan), sessions, tables)
+    return Content(msgspec.structs.replace(leading(sessions), plan=plan), sessions, tables)
 
 
 def _sessions(file: h5py.File, size: int) -> list[RunHeader]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sprintprof.records import SampleSet
 from sprintprof.records.measurement import SAMPLE_FIELDS
-from sprintprof.store.codec import point_to_json, session_to_json
+from sprintprof.store.codec import leading, point_to_json, session_to_json
 from sprintprof.store.columns import build_table
 from sprintprof.store.paths import sync_folder
 from sprintprof.store.schema import HISTORY, SCHEMA_VERSION, unit_of
@@ -129,7 +129,7 @@ def _write_header(file: h5py.File, state: RunState) -> None:
     import h5py
 
     text = h5py.string_dtype()
-    first = next(iter(state.sessions.values()))
+    first = leading(state.sessions.values())
     file.attrs["format"] = "sprintprof results"
     file.attrs["schema_version"] = SCHEMA_VERSION
     file.attrs["schema_history"] = to_json(HISTORY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -19,17 +20,19 @@ from sprintprof.store.codec import (
     encode_session,
     point_from_json,
     session_from_json,
+    session_id,
     split_arrays,
 )
 from sprintprof.store.failures import words
 from sprintprof.store.frames import HEAD_BYTES, Damage, Frame, pack, scan
-from sprintprof.store.lock import open_locked
+from sprintprof.store.lock import LockedFile, open_locked
 from sprintprof.store.paths import JOURNAL_TITLE, sync_folder
 from sprintprof.store.reading import FileReader
 from sprintprof.store.schema import SCHEMA_VERSION, SUMMARY_FIELDS
 from sprintprof.store.stored import SampleShape, Stored
 
 TITLE = JOURNAL_TITLE + b"%d\n" % SCHEMA_VERSION
+_TITLE = re.compile(re.escape(JOURNAL_TITLE) + rb"(\d{1,6})\n")
 SYNC_S = 1.0
 _SUMMARY_BYTES = 8 * (len(SUMMARY_FIELDS) + 1)
 
@@ -37,7 +40,7 @@ _SUMMARY_BYTES = 8 * (len(SUMMARY_FIELDS) + 1)
 class JournalContent(NamedTuple):
     """What a journal says: launches by id in order, the plan, the last record of each point, and what is damaged.
 
-    `end` is where the last good record ends; an unfinished one may follow. `records` counts the good ones.
+    `end` is where an unfinished last record begins, else the end of the file; `records` is the next record's number.
     """
 
     sessions: dict[str, RunHeader]
@@ -60,40 +63,67 @@ def read_journal(path: Path, reader: FileReader) -> JournalContent:
         raise InputError(str(path), f"cannot be read: {what}", remedy) from None
 
 
+def load_journal(path: Path) -> JournalContent:
+    """`read_journal` of a file that may be in use: nothing is locked or changed. Raises InputError."""
+    try:
+        reader = FileReader(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        what, remedy = words(error)
+        raise InputError(str(path), f"cannot be read: {what}", remedy) from None
+    return read_journal(path, reader)
+
+
 def _read(path: Path, reader: FileReader) -> JournalContent:
-    title = os.pread(reader.descriptor, len(TITLE), 0)
+    title = _TITLE.match(os.pread(reader.descriptor, 32, 0))
+    size = os.fstat(reader.descriptor).st_size
+    unfinished = os.pread(reader.descriptor, len(TITLE), 0) == TITLE[:size]  # killed while it was created
+    if title and int(title[1]) > SCHEMA_VERSION:
+        raise _newer(path, int(title[1]))
     content = JournalContent({}, {}, {}, [], 0, 0)
-    end = records = 0
-    if title != TITLE[: len(title)]:
-        content.damages.append("first line: not that of a journal")
+    if not title and not unfinished:
+        content.damages.append("byte 0: not the first line of a journal")
+    end, records = size, 0
     item: Frame | Damage | None = None
-    for item in scan(reader.descriptor, len(TITLE)):
-        if not isinstance(item, Frame):
-            if not item.torn:
+    for item in scan(reader.descriptor, title.end() if title else min(size, len(TITLE)) if unfinished else 0):
+        if isinstance(item, Damage):
+            if item.torn:
+                end = item.offset
+            else:
                 content.damages.append(f"byte {item.offset}: {item.what}")
             continue
+        records = item.number + 1
         try:
             _take(path, content, item, reader)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             content.damages.append(f"byte {item.offset}: record {item.number} is not understood ({error})")
-        end, records = item.end, item.number + 1
     if isinstance(item, Damage) and not item.torn:
         records += 1  # the number of the damaged last record is taken
-    if title != TITLE[: len(title)] and not records:
-        remedy = "give the .journal beside a results file"
-        raise InputError(str(path), "is not a journal of this version", remedy)
+    if content.damages and not content.sessions and not content.stored:
+        raise InputError(
+            str(path), "is not a journal, or nothing of it is left", "give the .journal beside a results file"
+        )
     return content._replace(end=end, records=records)
+
+
+def _newer(path: Path, version: int) -> InputError:
+    what = f"is of format version {version}, this sprintprof reads up to {SCHEMA_VERSION}"
+    return InputError(str(path), what, "use the newer sprintprof that wrote it")
 
 
 def _take(path: Path, content: JournalContent, frame: Frame, read: FileReader) -> None:
     record = decode_record(frame.text)
     if record["type"] == "session":
         if record["version"] > SCHEMA_VERSION:
-            what = f"is of format version {record['version']}, this sprintprof reads up to {SCHEMA_VERSION}"
-            raise InputError(str(path), what, "use the newer sprintprof that wrote it")
-        content.sessions[str(record["id"])] = session_from_json(record["header"], [])
+            raise _newer(path, record["version"])
+        header = session_from_json(record["header"], [])
+        identity = session_id(header)
+        if record["version"] > 1 and record["id"] != identity:
+            raise ValueError("its id is that of another header")
+        content.sessions[identity] = header
         content.plan.update((p.key, p) for p in map(point_from_json, record["plan"]))
         return
+    if "session" not in record:  # version 1: one header for the whole journal
+        record["session"] = next(iter(content.sessions), "")
     stored = decode_measurement(record, frame.arrays_bytes, lambda o, n: read(frame.arrays_offset + o, n))
     content.stored.pop(stored.row.key, None)
     content.stored[stored.row.key] = stored
@@ -102,19 +132,19 @@ def _take(path: Path, content: JournalContent, frame: Frame, read: FileReader) -
 class Journal:
     """An open, locked journal to append to. Its errors are OSError; the caller knows what is safe."""
 
-    def __init__(self, path: Path, descriptor: int, reader: FileReader, content: JournalContent) -> None:
+    def __init__(self, path: Path, file: LockedFile, reader: FileReader, content: JournalContent) -> None:
         self.path = path
         self.damages = content.damages
-        self._descriptor = descriptor
+        self._file = file
+        self._descriptor = file.descriptor
         self._reader = reader
         self._number = content.records
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._error: OSError | None = None
         self._synced_s = -SYNC_S
-        self._size = os.fstat(descriptor).st_size
-        if not content.damages:
-            self._cut(content.end)  # an unfinished last record
+        self._size = os.fstat(self._descriptor).st_size
+        self._cut(content.end)
         if self._size < len(TITLE):
             self._cut(0)
             self._write(TITLE)
@@ -151,9 +181,7 @@ class Journal:
         if self._timer:
             self._timer.cancel()
             self._timer.join()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._file.close()
 
     def _sync_late(self) -> None:
         """On the timer's thread: an error is kept for the next call, where somebody can hear it."""
@@ -197,18 +225,18 @@ def locked_journal(path: Path, new: bool) -> Iterator[tuple[Journal, JournalCont
     It stays open when the `with` is left; on an error in it the journal is closed, and removed if it was made here.
     Raises InputError where it cannot be opened, locked, read or written.
     """
-    descriptor = open_locked(path, new)
-    fresh = os.fstat(descriptor).st_size == 0
+    file = open_locked(path, new)
+    fresh = os.fstat(file.descriptor).st_size == 0
     try:
-        reader = FileReader(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        reader = FileReader(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         content = read_journal(path, reader)
-        yield Journal(path, descriptor, reader, content), content
+        yield Journal(path, file, reader, content), content
         sync_folder(path.parent)
     except BaseException as error:
         if fresh:
             with contextlib.suppress(OSError):
                 path.unlink()
-        os.close(descriptor)
+        file.close()
         if isinstance(error, OSError):
             what, remedy = words(error)
             raise InputError(str(path), f"cannot be written: {what}", remedy) from None

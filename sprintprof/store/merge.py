@@ -82,7 +82,7 @@ def _allow_open_files() -> None:
 def _refuse_strangers(files: list[Results]) -> None:
     by_machine: dict[str, list[str]] = {}
     for results in files:
-        for session in results.sessions:
+        for session in filter(lambda s: s.machine, results.sessions):
             names = by_machine.setdefault(session.machine, [])
             if results.path.name not in names:
                 names.append(results.path.name)

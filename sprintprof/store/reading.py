@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import weakref
+from pathlib import Path
 
 
 class FileReader:
-    """`reader(offset, length)` gives exactly `length` bytes; raises OSError where the file ends before.
+    """`reader(offset, length)` gives exactly `length` bytes; raises OSError, with the path, where it cannot.
 
     It owns the descriptor and closes it when nobody holds the reader any more, so samples can be read after the file
     was renamed, replaced or removed.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
         self.descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
 
     def __call__(self, offset: int, length: int) -> bytes:
         parts = []
         while length > 0:
-            part = os.pread(self.descriptor, min(length, 1 << 30), offset)
+            try:
+                part = os.pread(self.descriptor, min(length, 1 << 30), offset)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
             if not part:
-                raise OSError(5, "the file ends too early")
+                raise OSError(errno.EIO, "the file ends too early", str(self.path))
             parts.append(part)
             offset += len(part)
             length -= len(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +12,9 @@ from sprintprof.records import InputError, Measurement, PartialError, RunHeader
 from sprintprof.store.codec import session_id
 from sprintprof.store.failures import words
 from sprintprof.store.hdf5_write import write_file
-from sprintprof.store.journal import locked_journal, read_journal
+from sprintprof.store.journal import load_journal, locked_journal
 from sprintprof.store.lock import exists
 from sprintprof.store.paths import SUFFIX, results_path
-from sprintprof.store.reading import FileReader
 from sprintprof.store.results import Completeness, load_results
 from sprintprof.store.run import RunWriter
 from sprintprof.store.state import RunState, combine
@@ -46,11 +44,7 @@ def recover_journal(journal: str | Path, out: str | Path | None = None) -> Recov
     if out is None or Path(out).absolute() == own.absolute():
         return _in_place(journal, own)
     out = Path(out)
-    try:
-        reader = FileReader(os.open(journal, os.O_RDONLY | os.O_CLOEXEC))
-    except OSError as error:
-        raise InputError(str(journal), f"cannot be read: {words(error)[0]}", words(error)[1]) from None
-    content = read_journal(journal, reader)
+    content = load_journal(journal)
     state = combine(load_results(own) if own.exists() else None, content)
     write_new(out, state, journal)
     return Recovered(out, load_results(out).completeness, content.damages)

@@ -164,7 +164,7 @@ def load_results(path: str | Path) -> Results:
             raise InputError(where, "was not finished, only its journal is there", remedy) from None
         what, remedy = words(error) if isinstance(error, OSError) else (str(error), "check the name")
         raise InputError(where, f"cannot be read: {what}", remedy) from None
-    reader = FileReader(descriptor)
+    reader = FileReader(path, descriptor)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise InputError(where, "is not a file", "give a results file of sprintprof run")
     if is_journal(descriptor):

@@ -85,9 +85,10 @@ class RunWriter:
         if self._finished:
             return self.path
         try:
-            self._journal.sync()
             write_file(self.path, self._state, self._replace)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._journal.sync()
             raise self._failure(self.path, error) from None
         self._finished = True
         self._remove_journal()

@@ -61,8 +61,10 @@ def check_seal(descriptor: int, path: Path) -> tuple[int, str]:
             raise InputError(
                 where, "is an HDF5 file without sprintprof's seal", "give a results file of sprintprof run"
             )
-        what = "is damaged in its first 512 bytes" if head.startswith(_TITLE[:10]) else "is not a results file"
-        raise InputError(where, what, _REMEDY if start else "give a results file of sprintprof run")
+        what = "is not a results file"
+        if head.startswith(_TITLE):
+            what = "is damaged in its first 512 bytes" if len(head) == BLOCK_BYTES else f"is cut to {size} bytes"
+        raise InputError(where, what, _REMEDY if head.startswith(_TITLE) else "give a results file of sprintprof run")
     if size != int(found[2]):
         raise InputError(where, f"is cut or grown: {size} of {int(found[2])} bytes", _REMEDY)
     whole, payload = hashlib.sha256(head), hashlib.sha256()

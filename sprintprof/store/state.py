@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from sprintprof.records import InputError, Point, RunHeader
-from sprintprof.store.codec import session_id
+from sprintprof.store.codec import leading, session_id
 from sprintprof.store.journal import JournalContent
 from sprintprof.store.results import Results
 from sprintprof.store.stored import Stored
@@ -22,11 +22,11 @@ class RunState(msgspec.Struct):
 
     def header(self) -> RunHeader:
         """The first launch's header with the plan of all launches."""
-        return msgspec.structs.replace(next(iter(self.sessions.values())), plan=list(self.plan.values()))
+        return msgspec.structs.replace(leading(self.sessions.values()), plan=list(self.plan.values()))
 
     def add_launch(self, header: RunHeader, path: Path) -> None:
         """Add a launch and what it plans beyond the others. Raises InputError where it runs on another machine."""
-        first = next(iter(self.sessions.values()), header)
+        first = leading([*self.sessions.values(), header])
         if first.machine != header.machine:
             remedy = "measure into a file of its own"
             raise InputError(str(path), f"was measured on '{first.machine}', this is '{header.machine}'", remedy)
@@ -51,14 +51,13 @@ def combine(base: Results | None, content: JournalContent) -> RunState:
         state.stored |= {stored.row.key: stored for stored in base.all_stored()}
     state.sessions |= {i: header for i, header in content.sessions.items() if i not in state.sessions}
     state.plan |= {key: point for key, point in content.plan.items() if key not in state.plan}
-    machine = next((header.machine for header in state.sessions.values()), "unknown")
     for stored in content.stored.values():
         state.keep(stored)
-        state.sessions.setdefault(stored.session, _lost(stored.session, machine))
+        state.sessions.setdefault(stored.session, _lost(stored.session))
     return state
 
 
-def _lost(identity: str, machine: str) -> RunHeader:
+def _lost(identity: str) -> RunHeader:
     """Stands for a launch whose header was lost in a damaged journal, so that its points are kept."""
     settings = {"lost": f"the header of launch {identity} was lost in a damaged journal"}
-    return RunHeader(f"lost-{identity}", "", machine, [], "", [], settings, [], [])
+    return RunHeader(f"lost-{identity}", "", "", [], "", [], settings, [], [])

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from sprintprof.records import Measurement, SampleSet, Value
+from sprintprof.records import InputError, Measurement, SampleSet, Value
 from sprintprof.records.measurement import empty_samples
+from sprintprof.store.failures import words
 
 
 class SampleShape(NamedTuple):
@@ -35,8 +36,12 @@ class Stored(NamedTuple):
     load: Callable[[], SampleSet]
 
     def measurement(self) -> Measurement:
-        """The whole measurement, samples read."""
-        return msgspec.structs.replace(self.row, samples=self.load())
+        """The whole measurement, samples read. Raises InputError where the file cannot be read any more."""
+        try:
+            return msgspec.structs.replace(self.row, samples=self.load())
+        except OSError as error:
+            where = str(error.filename or self.row.point.label())
+            raise InputError(where, f"its samples cannot be read: {words(error)[0]}", words(error)[1]) from None
 
 
 class Measurements(Mapping[str, Measurement]):
