@@ -1,0 +1,283 @@
+"""Who issues the MPI calls: compiled loops where there is a compiler, else mpi4py. One interface, same messages."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sprintprof.bench.messages.limits import PIECE_BYTES, pieces
+from sprintprof.bench.messages.native import load
+
+Buffer = npt.NDArray[Any]
+
+COLLECTIVES = (
+    "all_to_one", "one_to_all", "broadcast", "reduce", "gather", "scatter", "allgather", "reduce_scatter", "allreduce",
+    "barrier",
+)  # fmt: skip
+"""Order of the enum in loops.c. The root is rank 0."""
+
+TAG = 71
+
+
+class Driver(Protocol):
+    """Blocking message loops over one communicator. `name` goes into the record."""
+
+    name: str
+
+    def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
+        """`rounds` round trips with rank `peer`."""
+        ...
+
+    def stream(
+        self, send: Buffer, receive: Buffer, peer: int, *, sends: bool, receives: bool, window: int, rounds: int
+    ) -> None:
+        """`rounds` windows of non-blocking messages; with one direction, an empty message back ends each window."""
+        ...
+
+    def collective(self, what: str, send: Buffer, receive: Buffer, count: int, rounds: int) -> float:
+        """`rounds` operations, a barrier before each but the first; seconds in the operations on this rank.
+
+        `count` elements of the buffers' type are what the MPI call is given: per rank for gather and the like.
+        """
+        ...
+
+    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
+        """`rounds` times: work = send, then the steps (see `schedules`), a barrier between; seconds on this rank."""
+        ...
+
+
+class CompiledDriver:
+    """The loops of loops.c: one call from Python for all rounds."""
+
+    name = "c-loop"
+
+    def __init__(self, comm: Any, loops: ctypes.CDLL) -> None:
+        from mpi4py import MPI
+
+        self._loops = loops
+        self._comm = comm  # keeps the handle alive
+        self._handle = MPI._handleof(comm)
+
+    def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
+        """See Driver."""
+        self._check(
+            self._loops.sp_pingpong(self._handle, _at(send), _at(receive), send.nbytes, peer, first, rounds)
+        )  # fmt: skip
+
+    def stream(
+        self, send: Buffer, receive: Buffer, peer: int, *, sends: bool, receives: bool, window: int, rounds: int
+    ) -> None:
+        """See Driver."""
+        self._check(
+            self._loops.sp_stream(
+                self._handle, _at(send), _at(receive), send.nbytes, peer, sends, receives, window, rounds
+            )
+        )
+
+    def collective(self, what: str, send: Buffer, receive: Buffer, count: int, rounds: int) -> float:
+        """See Driver."""
+        elapsed = ctypes.c_double()
+        number = COLLECTIVES.index(what)
+        self._check(
+            self._loops.sp_collective(
+                self._handle, number, _at(send), _at(receive), count, send.itemsize, rounds, ctypes.byref(elapsed)
+            )
+        )
+        return elapsed.value
+
+    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
+        """See Driver."""
+        elapsed = ctypes.c_double()
+        self._check(
+            self._loops.sp_schedule(
+                self._handle, _at(send), _at(work), _at(spare), send.size, send.itemsize, _at(steps), len(steps),
+                rounds, ctypes.byref(elapsed),
+            )
+        )  # fmt: skip
+        return elapsed.value
+
+    def _check(self, code: int) -> None:
+        if code:
+            from mpi4py import MPI
+
+            raise MPI.Exception(code)
+
+
+def _at(buffer: Buffer) -> int:
+    return int(buffer.ctypes.data)
+
+
+class PythonDriver:
+    """mpi4py calls. `name` says so: at 8 bytes they cost 1.1 to 4 times a C call."""
+
+    name = "mpi4py"
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
+
+        self._comm = comm
+        self._mpi = MPI
+
+    def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
+        """See Driver. Persistent requests: half the cost of buffer calls."""
+        outgoing = [self._comm.Send_init(part, peer, TAG) for part in _split(send)]
+        incoming = [self._comm.Recv_init(part, peer, TAG) for part in _split(receive)]
+        begin, end = (outgoing, incoming) if first else (incoming, outgoing)
+        if len(begin) == 1:
+            start1, wait1, start2, wait2 = begin[0].Start, begin[0].Wait, end[0].Start, end[0].Wait
+            for _ in range(rounds):
+                start1()
+                wait1()
+                start2()
+                wait2()
+        else:
+            for _ in range(rounds):
+                for request in (*begin, *end):
+                    request.Start()
+                    request.Wait()
+        for request in (*outgoing, *incoming):
+            request.Free()
+
+    def stream(
+        self, send: Buffer, receive: Buffer, peer: int, *, sends: bool, receives: bool, window: int, rounds: int
+    ) -> None:
+        """See Driver. Persistent requests."""
+        comm, prequest = self._comm, self._mpi.Prequest
+        requests = [comm.Recv_init(receive, peer, TAG) for _ in range(window if receives else 0)]
+        requests += [comm.Send_init(send, peer, TAG) for _ in range(window if sends else 0)]
+        for _ in range(rounds):
+            prequest.Startall(requests)
+            self._mpi.Request.Waitall(requests)
+            if sends and not receives:
+                comm.Recv([None, 0, self._mpi.BYTE], peer, TAG + 1)
+            elif receives and not sends:
+                comm.Send([None, 0, self._mpi.BYTE], peer, TAG + 1)
+        for request in requests:
+            request.Free()
+
+    def collective(self, what: str, send: Buffer, receive: Buffer, count: int, rounds: int) -> float:
+        """See Driver."""
+        operation = self._operation(what, send, receive, count)
+        barrier, clock, elapsed = self._comm.Barrier, time.perf_counter, 0.0
+        for i in range(rounds):
+            if i and what != "barrier":
+                barrier()
+            begin = clock()
+            operation()
+            elapsed += clock() - begin
+        return elapsed
+
+    def _operation(self, what: str, send: Buffer, receive: Buffer, count: int) -> Callable[[], object]:
+        """One call without arguments that does it."""
+        comm, root = self._comm, self._comm.rank == 0
+        one = send[:count]
+        into = receive[:count]
+        if what == "all_to_one":
+            return (lambda: self._collect(receive, count)) if root else (lambda: comm.Send(one, 0, TAG))
+        if what == "one_to_all":
+            return (lambda: self._spread(one)) if root else (lambda: comm.Recv(into, 0, TAG))
+        operations: dict[str, Callable[[], object]] = {
+            "broadcast": lambda: comm.Bcast(one if root else into, 0),
+            "reduce": lambda: comm.Reduce(one, into if root else None, self._mpi.SUM, 0),
+            "gather": lambda: comm.Gather(one, receive if root else None, 0),
+            "scatter": lambda: comm.Scatter(send if root else None, into, 0),
+            "allgather": lambda: comm.Allgather(one, receive),
+            "reduce_scatter": lambda: comm.Reduce_scatter_block(send, into, self._mpi.SUM),
+            "allreduce": lambda: comm.Allreduce(one, into, self._mpi.SUM),
+            "barrier": comm.Barrier,
+        }
+        return operations[what]
+
+    def _collect(self, receive: Buffer, count: int) -> None:
+        others = range(1, self._comm.size)
+        slots = (receive[(peer - 1) * count : peer * count] for peer in others)
+        requests = [self._comm.Irecv(slot, peer, TAG) for peer, slot in zip(others, slots, strict=True)]
+        self._mpi.Request.Waitall(requests)
+
+    def _spread(self, send: Buffer) -> None:
+        self._mpi.Request.Waitall([self._comm.Isend(send, peer, TAG) for peer in range(1, self._comm.size)])
+
+    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
+        """See Driver."""
+        comm, clock, elapsed = self._comm, time.perf_counter, 0.0
+        null = self._mpi.PROC_NULL
+        rows = [tuple(int(v) for v in row) for row in steps]
+        for i in range(rounds):
+            if i:
+                comm.Barrier()
+            begin = clock()
+            work[:] = send
+            for to, at, count, source, into_at, into_count, adds in rows:
+                target = work[into_at : into_at + into_count]
+                into = spare[:into_count] if adds else target
+                comm.Sendrecv(work[at : at + count], null if to < 0 else to, TAG, into,
+                              null if source < 0 else source, TAG)  # fmt: skip
+                if adds:
+                    np.add(target, into, out=target)
+            elapsed += clock() - begin
+        return elapsed
+
+
+def _split(buffer: Buffer) -> list[Buffer]:
+    """The buffer in pieces that MPI can carry."""
+    flat = buffer.view(np.uint8)
+    ends = np.cumsum([0, *pieces(buffer.nbytes)])
+    return [flat[a:b] for a, b in itertools.pairwise(ends)]
+
+
+_known: dict[str, ctypes.CDLL | str] = {}
+
+
+def choose_driver(comm: Any) -> Driver:
+    """Compiled loops where every rank of `comm` has them, else mpi4py. Collective."""
+    missing = [why for why in comm.allgather("" if "loops" in _known else "not loaded") if why]
+    if missing:
+        _known["loops"] = load(comm)
+    loops = _known["loops"]
+    usable = comm.allgather(not isinstance(loops, str))
+    return CompiledDriver(comm, loops) if all(usable) and not isinstance(loops, str) else PythonDriver(comm)
+
+
+def fallback_reason() -> str:
+    """Why there are no compiled loops, "" where there are."""
+    found = _known.get("loops", "")
+    return found if isinstance(found, str) else ""
+
+
+CALIBRATION_S = 1e-3
+MOST_ROUNDS = 1000
+
+
+def rounds_for(comm: Any, once: Callable[[int], object], target_s: float = CALIBRATION_S) -> int:
+    """Rounds that take about `target_s`, the same on all ranks, 1 … MOST_ROUNDS. Collective; `once(n)` does n rounds.
+
+    So many that Python's share of a sample is below 1 %, yet few, so that a sample still is short.
+    """
+    rounds, level_s = 1, 0.0
+    while True:
+        level_s = min(_timed(comm, once, rounds) for _ in range(3))  # the least: a busy machine makes outliers
+        if level_s >= target_s / 2 or rounds >= MOST_ROUNDS:
+            return int(min(max(target_s * rounds / max(level_s, 1e-9), 1), MOST_ROUNDS))
+        rounds = min(4 * rounds, MOST_ROUNDS)
+
+
+def _timed(comm: Any, once: Callable[[int], object], rounds: int) -> float:
+    """Seconds of the slowest rank."""
+    began = time.perf_counter()
+    once(rounds)
+    return float(comm.allreduce(time.perf_counter() - began, op=_max()))
+
+
+def _max() -> Any:
+    from mpi4py import MPI
+
+    return MPI.MAX
+
+
+__all__ = ["COLLECTIVES", "PIECE_BYTES", "CompiledDriver", "Driver", "PythonDriver", "choose_driver", "rounds_for"]
