@@ -45,7 +45,8 @@ def _scaled(value: float, steps: list[tuple[float, str]], digits: int) -> str:
     if not math.isfinite(value):
         return "–"
     factor, unit = next(((f, u) for f, u in steps if abs(value) >= f * 0.99995), steps[-1])
-    return f"{value / factor:.{digits}g} {unit}" if abs(value / factor) < 1000 else f"{value / factor:.0f} {unit}"
+    number = f"{value / factor:.{digits}g}"
+    return f"{float(number):.0f} {unit}" if "e" in number else f"{number} {unit}"
 
 
 def format_time(seconds: float, digits: int = 4) -> str:

@@ -56,6 +56,11 @@ def test_times(seconds: float, text: str) -> None:
     assert format_time(seconds) == text
 
 
+def test_few_digits_are_no_reason_for_an_exponent() -> None:
+    assert format_time(0.413, 2) == "410 ms"
+    assert format_time(3e6, 2) == "35 d"
+
+
 def test_rates_are_decimal_and_sizes_binary() -> None:
     assert format_rate_Bps(3.35e12) == "3.35 TB/s"
     assert format_rate_Bps(12.15e9) == "12.15 GB/s"

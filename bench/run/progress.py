@@ -11,7 +11,7 @@ from typing import Any, Self
 from sprintprof.records import Measurement
 from sprintprof.units import format_time
 
-FORCE_TERMINAL = "SPRINTPROF_TERMINAL_COLUMNS"
+FORCE_TERMINAL = "SPRINTPROF_TERMINAL"
 """Set by a parent that started us under a launcher: its stderr is a terminal of that many columns, ours is a pipe."""
 
 LINE_EVERY_S = 10.0

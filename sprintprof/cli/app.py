@@ -56,7 +56,7 @@ def _root(
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; errors of ours become one line on stderr."""
     try:
-        build()(args=arguments)
+        build()(args=arguments, obj=sys.argv[1:] if arguments is None else arguments)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     except SprintprofError as error:

@@ -55,6 +55,7 @@ KEYS: dict[str, Key] = {
     "node.boot_id": Key(str, "", "boot id of the kernel: what tells nodes apart", matters=False),
     "node.index": Key(int, "", "node number by boot id and shared-memory split", matters=False, per_rank=True),
     "mpi.library": Key(str, "", "library string of the MPI"),
+    "mpi.build": Key(str, "", "how the MPI was built, as its library string tells"),
     "mpi.standard": Key(str, "", "version of the MPI standard"),
     "mpi.thread_level": Key(str, "", "thread level provided"),
     "mpi.launcher": Key(str, "", "what started the ranks"),

@@ -1,0 +1,1 @@
+"""What results and profiles look like to a reader."""
