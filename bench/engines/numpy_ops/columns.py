@@ -8,7 +8,6 @@ such as (N, C) or (N, groups, C/groups).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,27 +17,19 @@ from sprintprof.bench.engines.shapes import Window
 PADDED_BYTES = 1 << 20
 """Images are padded this many bytes at a time (at least one image), so that the copy is read from the cache."""
 
-Part = tuple[slice, slice]
-"""Rows and columns of an image or of an output."""
 
-
-def _valid(start: int, image: int, output: int, stride: int) -> tuple[slice, slice]:
-    """Outputs whose tap at `start` + output·stride lies inside the image, and the places of the image they take."""
-    first = -(start // stride) if start < 0 else 0
-    last = min(output, (image - 1 - start) // stride + 1)
-    if last <= first:
-        return slice(0, 0), slice(0, 0)
-    return slice(first, last), slice(first * stride + start, (last - 1) * stride + start + 1, stride)
-
-
-def taps(window: Window, image: tuple[int, int], output: tuple[int, int]) -> Iterator[tuple[int, int, Part, Part]]:
-    """Every tap (i, j) of the window with the part of the output and the part of the image that it joins."""
-    (sh, sw), (ph, pw), d = window.stride, window.pad, window.dilation
-    for i in range(window.kernel[0]):
-        rows, height = _valid(i * d - ph, image[0], output[0], sh)
-        for j in range(window.kernel[1]):
-            columns, width = _valid(j * d - pw, image[1], output[1], sw)
-            yield i, j, (rows, columns), (height, width)
+def axis_taps(
+    kernel: int, image: int, output: int, stride: int, pad: int, dilation: int = 1
+) -> list[tuple[slice, slice]]:
+    """Per tap of a window along one axis: the outputs whose tap lies inside the image, and the places they take."""
+    found = []
+    for tap in range(kernel):
+        start = tap * dilation - pad
+        first = -(start // stride) if start < 0 else 0
+        last = max(first, min(output, (image - 1 - start) // stride + 1))
+        place = first * stride + start
+        found.append((slice(first, last), slice(place, place + (last - first) * stride, stride)))
+    return found
 
 
 def _windows(x: Array, window: Window, output: tuple[int, int]) -> Array:
@@ -80,10 +71,14 @@ def gather(x: Array, col: Array, window: Window) -> None:
 def scatter(col: Array, x: Array, window: Window) -> None:
     """Images x, axes (L, H, W) = sum of col, axes (L, R, S, OH, OW), at the places `gather` reads them from."""
     x.fill(0)
-    image, output = (x.shape[-2], x.shape[-1]), (col.shape[-2], col.shape[-1])
-    for i, j, (rows, columns), (height, width) in taps(window, image, output):
-        part = x[..., height, width]
-        np.add(part, col[..., i, j, rows, columns], out=part)
+    vertical, horizontal = (
+        axis_taps(window.kernel[a], x.shape[a - 2], col.shape[a - 2], window.stride[a], window.pad[a], window.dilation)
+        for a in (0, 1)
+    )
+    for i, (rows, height) in enumerate(vertical):
+        for j, (columns, width) in enumerate(horizontal):
+            part = x[..., height, width]
+            np.add(part, col[..., i, j, rows, columns], out=part)
 
 
 def _taken_apart(col: Array, x: Array, window: Window) -> Array:
