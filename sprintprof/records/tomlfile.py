@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -24,12 +25,13 @@ MAX_LINE = 4000
 MAX_DOTS = 100
 """Most dots in a line: the parser's time and memory grow with the square of a dotted key's length."""
 
-_PATH = re.compile(r"^(?P<what>.*?) - at `\$?(?P<path>.*)`$", re.DOTALL)
+_PATH = re.compile(r"^(?P<what>.*?) - at (?P<key>`key` in )?`\$?(?P<path>.*)`$", re.DOTALL)
+_STEPS = re.compile(r"\[\.\.\.\]|[^.\[\]]+")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _ABSENT = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
 _TYPE = re.compile(r"Expected `([^`]*)`, got `([^`]*)`$")
 _BOUND = re.compile(r"Expected `(\w+)` (of length )?(>=|<=|>|<) (\S+)$")
-_ENUM = re.compile(r"Invalid enum value ")
+_ENUM = re.compile(r"Invalid enum value '?(.*?)'?$", re.DOTALL)
 _TYPES = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list"}
 _TYPES |= {"object": "a table", "null": "nothing"}
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
@@ -106,14 +108,17 @@ def _explain(message: str, data: dict[str, Any], type_: type, where: str) -> Inp
     what, path = (found["what"], found["path"].lstrip(".")) if found else (message, "")
     place = f"{where}, {path}" if path else where
     if unknown := _UNKNOWN.match(what):
-        known = () if path else [f.encode_name for f in msgspec.structs.fields(type_)]
-        remedy = near(unknown[1], known) if known else "remove it or check its spelling"
-        return InputError(place, f"has no key '{shorten(unknown[1])}'", remedy)
+        known = [f.encode_name for f in msgspec.structs.fields(_type_at(type_, path))]
+        return InputError(place, f"has no key '{shorten(unknown[1])}'", near(unknown[1], known))
     if absent := _ABSENT.match(what):
         return InputError(place, f"lacks the key '{absent[1]}'", "add it")
-    given = json.dumps(_lookup(data, path), default=str, ensure_ascii=False)
-    if _ENUM.match(what):
-        words = f"write one of {', '.join(_choices(type_, path))}"
+    choice = _ENUM.match(what)
+    if choice and found and found["key"]:
+        keys = get_args(get_args(_type_at(type_, path))[0])
+        return InputError(place, f"has no key '{shorten(choice[1])}'", near(choice[1], map(str, keys)))
+    given = _lookup(data, path)
+    if choice:
+        words = f"write one of {', '.join(map(str, get_args(_type_at(type_, path))))}"
     elif kind := _TYPE.match(what):
         words = f"write {' or '.join(_TYPES.get(k, k) for k in kind[1].split(' | ') if k != 'null')}"
     elif bound := _BOUND.match(what):
@@ -121,21 +126,35 @@ def _explain(message: str, data: dict[str, Any], type_: type, where: str) -> Inp
         words = f"write {_TYPES.get(bound[1], bound[1])} of {_BOUNDS[bound[3]]} {bound[4]}{entries}"
     else:
         words = what[:1].lower() + what[1:]
-    return InputError(place, f"is {shorten(given)}", words)
+    text = shorten(json.dumps(given, default=str, ensure_ascii=False))
+    shown = "has a wrong value" if given is None else f"is {text}"
+    return InputError(place, shown, words)
 
 
-def _choices(type_: type, path: str) -> list[str]:
-    """The values a Literal field of the struct allows."""
-    for field in msgspec.structs.fields(type_):
-        if field.encode_name == path.split(".")[-1].split("[")[0]:
-            return [str(choice) for choice in get_args(field.type)]
-    return ["what the format's description says"]
+def _type_at(type_: Any, path: str) -> Any:
+    """The type that `path` has in a struct: through fields, dictionaries, lists and alternatives to None."""
+    for part in _STEPS.findall(path):
+        type_ = _bare(type_)
+        if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+            type_ = next(f.type for f in msgspec.structs.fields(type_) if f.encode_name == part)
+        else:
+            type_ = get_args(type_)[-1]
+    return _bare(type_)
+
+
+def _bare(type_: Any) -> Any:
+    """Without Annotated and without None."""
+    while get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    others = [t for t in get_args(type_) if t is not NoneType]
+    return _bare(others[0]) if get_origin(type_) in (Union, UnionType) and len(others) == 1 else type_
 
 
 def _lookup(data: Any, path: str) -> Any:
-    for part in re.findall(r"[^.\[\]]+", path):
+    """The value at `path`; None where it is not there or msgspec does not say where (`[...]` is any key)."""
+    for step in _STEPS.findall(path):
         try:
-            data = data[int(part)] if isinstance(data, list) else data[part]
+            data = data[int(step)] if isinstance(data, list) else data[step]
         except (KeyError, IndexError, TypeError, ValueError):
             return None
     return data

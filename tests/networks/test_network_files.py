@@ -228,7 +228,7 @@ SEEDS = [path.read_bytes() for path in sorted(FILES.glob("*.toml")) if path.stem
 TOKENS = [b'"$width"', b"-1", b"0", b"1e9", b"99999999999", b"[]", b"{}", b'"add"', b'"input"', b'""', b"nan", b"true"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_mutated_files_are_a_network_or_an_input_error(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(SEEDS))
