@@ -54,18 +54,42 @@ def _root(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; errors of ours become one line on stderr."""
+    """Run the command line and return its exit code; every error a user can cause becomes one line on stderr."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        build()(args=arguments, obj=sys.argv[1:] if arguments is None else arguments)
+        code = build()(args=words, obj=words, standalone_mode=False)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     except SprintprofError as error:
-        print(f"sprintprof: {error}", file=sys.stderr)  # noqa: T201
+        _say(str(error))
         return error.exit_code
     except BrokenPipeError:  # `sprintprof show r.h5 | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("sprintprof: interrupted", file=sys.stderr)  # noqa: T201
+        _say("interrupted")
         return 130
-    return 0
+    except Exception as error:
+        usage = _usage(error)
+        if usage is None:
+            raise
+        _say(usage)
+        return 2
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: Exception) -> str | None:
+    """The one line of a usage error of the option parser; None for any other error.
+
+    Told by its shape: the parser's exception classes move between typer's versions.
+    """
+    describe = getattr(error, "format_message", None)
+    if describe is None:
+        return None
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", None) or "sprintprof"
+    return f"{' '.join(str(describe()).split()).rstrip('.')}; see {command} --help"
+
+
+def _say(line: str) -> None:
+    print(f"sprintprof: {line}", file=sys.stderr)  # noqa: T201
