@@ -1,6 +1,7 @@
 """Suites: TOML files that say which points to measure and how long each may take.
 
-A suite has `description`, `[settings]` (fields of HarnessSettings), and any number of
+A suite has `description`, `extends` (another suite: its settings and rows come first), `[settings]` (fields of
+HarnessSettings), and any number of
 `[[network]]` (name, batch = [...]: every kernel call of a training step),
 `[[grid]]`    (benchmark or benchmarks, axis = [values]: all combinations) and
 `[[rows]]`    (benchmarks, each = [{axis = value}]: as listed).
@@ -52,6 +53,10 @@ def list_suites() -> list[str]:
 
 def load_suite(name_or_path: str) -> Suite:
     """A suite by name, or a user's own TOML file. Raises InputError with the place of what is wrong."""
+    return _load(name_or_path, ())
+
+
+def _load(name_or_path: str, extended_by: tuple[Path, ...]) -> Suite:
     path = FOLDER / f"{name_or_path}.toml"
     if not path.is_file():
         path = Path(name_or_path)
@@ -61,10 +66,13 @@ def load_suite(name_or_path: str) -> Suite:
         raw = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise InputError(str(path), f"is not a suite file ({error})", "see the suites of the package") from None
-    return _read(path, raw)
+    if path in extended_by:
+        raise InputError(str(path), "extends itself", "take one 'extends' out of the circle")
+    base = _load(str(raw.pop("extends")), (*extended_by, path)) if "extends" in raw else None
+    return _read(path, raw, base)
 
 
-def _read(path: Path, raw: dict[str, Any]) -> Suite:
+def _read(path: Path, raw: dict[str, Any], base: Suite | None) -> Suite:
     unknown = sorted(set(raw) - {"description", "settings", "network", "grid", "rows"})
     if unknown:
         raise InputError(str(path), f"has an unknown table '{unknown[0]}'", "known: settings, network, grid, rows")
@@ -76,15 +84,20 @@ def _read(path: Path, raw: dict[str, Any]) -> Suite:
         raise InputError(f"{path} [settings]", str(error), "see sprintprof run --help") from None
     if bad:
         raise InputError(f"{path} [settings]", f"unknown setting '{min(bad)}'", "see sprintprof run --help")
-    rows: dict[tuple[Any, ...], Row] = {}
+    rows = {_identity(row): row for row in base.rows} if base else {}
     for table, reader in (("network", _network_rows), ("grid", _grid_rows), ("rows", _listed_rows)):
         entries = raw.get(table, [])
         if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
             raise InputError(str(path), f"'{table}' is not a list of tables", f"write [[{table}]]")
         for number, entry in enumerate(entries, 1):
             for row in reader(f"{path} [[{table}]] {number}", entry):
-                rows.setdefault((row.benchmark.name, row.ranks, *row.parameters.items()), row)
+                rows.setdefault(_identity(row), row)
+    settings = {**base.settings, **settings} if base else settings
     return Suite(path.stem, str(raw.get("description", "")), settings, list(rows.values()))
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    return row.benchmark.name, row.ranks, *row.parameters.items()
 
 
 def _network_rows(where: str, entry: dict[str, Any]) -> Iterator[Row]:
