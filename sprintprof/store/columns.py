@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from sprintprof.records import Value
 from sprintprof.store.schema import (
-    AFTER_SAMPLES,
-    BEFORE_EXTRA,
     BOOL_MEMBERS,
     FIXED_COLUMNS,
     MISSING_INT,
@@ -40,9 +38,13 @@ class Column(NamedTuple):
     kind: str
 
 
+_TYPES: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "str"}
+
+
 def type_name(value: Value) -> str:
     """bool, int, float or str; a subclass (NumPy's float64, say) counts as its base."""
-    return next(t.__name__ for t in (bool, int, float, str) if isinstance(value, t))
+    exact = _TYPES.get(type(value))
+    return exact or next(name for base, name in _TYPES.items() if isinstance(value, base))
 
 
 def _kind(typed: set[tuple[str, Value]]) -> str:
@@ -146,43 +148,64 @@ def build_table(stored: Sequence[Stored], sessions: dict[str, int]) -> Table:
     """The rows in the order given; `sessions` maps ids to row numbers of `/sessions`."""
     columns = plan_columns(stored)
     rows = np.empty(len(stored), points_dtype(columns))
-    overflow = {origin: {c.name for c in columns if not c.column and c.origin == origin} for origin in ORIGINS}
-    layouts: dict[str, int] = {}
-    layout_of_shape: dict[Any, int] = {}
-    cells: dict[str, list[Any]] = {name: [] for name in FIXED_COLUMNS}
-    sample_offset = rank_offset = 0
-    for item in stored:
-        row, shape = item.row, item.shape
-        types = tuple(tuple((n, type_name(v)) for n, v in _fields(item, origin).items()) for origin in ORIGINS)
-        signature = (types, shape.columns, tuple(shape.missing.items()), shape.ranks is None)
-        if signature not in layout_of_shape:
-            text = to_json(_layout(item, columns))
-            layout_of_shape[signature] = layouts.setdefault(text, len(layouts))
-        more = {o: {n: v for n, v in _fields(item, o).items() if n in overflow[o]} for o in ORIGINS}
-        values = (
-            escape(row.point.engine), row.point.ranks, row.point.launch,
-            *(getattr(row, name) for name in SUMMARY_FIELDS),
-            row.status, escape(row.reason), escape(" ".join(row.flags)), sample_offset, shape.length,
-            row.first_s, escape(row.stop_reason), rank_offset, shape.ranks or 0,
-            row.key, item.origin, sessions[item.session],
-            layout_of_shape[signature], to_json(more) if any(more.values()) else "",
-        )  # fmt: skip
-        for name, value in zip((*BEFORE_EXTRA, *AFTER_SAMPLES), values, strict=True):
-            cells[name].append(value)
-        sample_offset += shape.length
-        rank_offset += shape.length * (shape.ranks or 0)
-    for name, column in cells.items():
-        rows[name] = column
+    measured, shapes = [item.row for item in stored], [item.shape for item in stored]
+    rows["ranks"] = [row.point.ranks for row in measured]
+    rows["launch"] = [row.point.launch for row in measured]
+    rows["engine"] = [escape(row.point.engine) for row in measured]
+    for name in ("status", *SUMMARY_FIELDS, "first_s"):
+        rows[name] = [getattr(row, name) for row in measured]
+    rows["reason"] = [escape(row.reason) for row in measured]
+    rows["stop_reason"] = [escape(row.stop_reason) for row in measured]
+    rows["flags"] = [escape(" ".join(row.flags)) for row in measured]
+    rows["key"] = [row.key for row in measured]
+    rows["origin"] = [item.origin for item in stored]
+    rows["session"] = [sessions[item.session] for item in stored]
+    rows["sample_count"] = [shape.length for shape in shapes]
+    rows["rank_count"] = [shape.ranks or 0 for shape in shapes]
+    rows["sample_offset"] = _offsets(rows["sample_count"])
+    rows["rank_offset"] = _offsets(rows["sample_count"] * rows["rank_count"])
+    layouts = _layouts(stored, columns)
+    numbers = {text: i for i, text in enumerate(dict.fromkeys(layouts))}
+    rows["layout"] = [numbers[text] for text in layouts]
+    rows["more"] = _more(stored, columns)
     for c in columns:
         if c.column:
             fields = (_fields(item, c.origin) for item in stored)
             rows[c.column] = [_to_cell(c.kind, f[c.name]) if c.name in f else _FILL[c.kind] for f in fields]
-    return Table(rows, list(layouts))
+    return Table(rows, list(numbers))
 
 
-def _layout(item: Stored, columns: Sequence[Column]) -> dict[str, Any]:
-    """What a row has: [name, type, column] of each value in order, sample columns, missing fields, rank times."""
+def _offsets(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each block starts when blocks of `counts` rows follow one another."""
+    return np.cumsum(counts) - counts
+
+
+def _more(stored: Sequence[Stored], columns: Sequence[Column]) -> list[str]:
+    """JSON of the values that have no column, by origin; empty text where there are none."""
+    overflow = {(c.origin, c.name) for c in columns if not c.column}
+    if not overflow:
+        return [""] * len(stored)
+    kept = ({o: {n: v for n, v in _fields(i, o).items() if (o, n) in overflow} for o in ORIGINS} for i in stored)
+    return [to_json(more) if any(more.values()) else "" for more in kept]
+
+
+def _layouts(stored: Sequence[Stored], columns: Sequence[Column]) -> list[str]:
+    """The layout of each row as JSON; rows of one shape share the text."""
     place = {(c.origin, c.name): c.column for c in columns}
+    known: dict[Any, str] = {}
+    texts = []
+    for item in stored:
+        shape = item.shape
+        types = [(o, n, type_name(v)) for o in ORIGINS for n, v in _fields(item, o).items()]
+        signature = (*types, shape.columns, tuple(shape.missing.items()), shape.ranks is None)
+        if signature not in known:
+            known[signature] = to_json(_layout(item, place))
+        texts.append(known[signature])
+    return texts
+
+
+def _layout(item: Stored, place: dict[tuple[str, str], str]) -> dict[str, Any]:
+    """What a row has: [name, type, column] of each value in order, sample columns, missing fields, rank times."""
     named = {o: [[n, type_name(v), place[o, n]] for n, v in _fields(item, o).items()] for o in ORIGINS}
     shape = item.shape
     return named | {"samples": shape.columns, "missing": shape.missing, "rank_times": shape.ranks is not None}

@@ -205,6 +205,6 @@ def _sample_rows(loaded: list[SampleSet], columns: list[str], dtype: np.dtype[An
     """Rows of `samples`; NaN where a point has no such column."""
     rows = np.empty(sum(len(s) for s in loaded), dtype)
     for name, stored_as in zip(columns, dtype.names or (), strict=True):
-        missing = [s.columns.get(name, np.full(len(s), np.nan)) for s in loaded]
-        rows[stored_as] = np.concatenate(missing) if missing else []
+        parts = [s.columns[name] if name in s.columns else np.full(len(s), np.nan) for s in loaded]
+        rows[stored_as] = np.concatenate(parts)
     return rows

@@ -18,19 +18,10 @@ BOOL_MEMBERS = {"FALSE": 0, "TRUE": 1, "MISSING": -1}
 SUMMARY_FIELDS = ("flop", "bytes", "median_s", "low_s", "high_s", "min_s")
 """Float64 columns of `points` that mirror Measurement; `first_s` follows later in the row."""
 
-BEFORE_EXTRA = (
-    "engine",
-    "ranks",
-    "launch",
-    *SUMMARY_FIELDS,
-    "status",
-    "reason",
-    "flags",
-    "sample_offset",
-    "sample_count",
-)
-AFTER_SAMPLES = ("first_s", "stop_reason", "rank_offset", "rank_count", "key", "origin", "session", "layout", "more")
-FIXED_COLUMNS = (*BEFORE_EXTRA, *AFTER_SAMPLES)
+FIXED_COLUMNS = (
+    "engine", "ranks", "launch", *SUMMARY_FIELDS, "status", "reason", "flags", "sample_offset", "sample_count",
+    "first_s", "stop_reason", "rank_offset", "rank_count", "key", "origin", "session", "layout", "more",
+)  # fmt: skip
 """Columns of `points` between the parameters (before them) and what a benchmark adds (behind them), in order."""
 
 _UNIT_BY_SUFFIX = {

@@ -62,6 +62,8 @@ class Measurements(Mapping[str, Measurement]):
 
 def _plain(value: object) -> Value:
     """A value of exactly one of the four types a parameter has; NumPy scalars become them."""
+    if type(value) in (bool, int, float, str):
+        return value  # type: ignore[return-value]
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool | int | float | str):
         return plain
@@ -90,9 +92,12 @@ def prepare(measurement: Measurement) -> tuple[Measurement, SampleShape, list[np
         arrays.append(block)
         ranks = block.shape[1]
     row = msgspec.structs.replace(
-        measurement, extra={k: _plain(v) for k, v in measurement.extra.items()}, samples=empty_samples()
+        measurement, extra={k: _plain(v) for k, v in measurement.extra.items()}, samples=_NO_SAMPLES
     )
     return row, SampleShape(tuple(columns), count, ranks, dict(samples.missing)), arrays
+
+
+_NO_SAMPLES = empty_samples()
 
 
 def in_memory(measurement: Measurement, session: str) -> Stored:

@@ -17,7 +17,7 @@ _ESCAPED = re.compile(f"{ESCAPE}([0-9a-f]{{4}})")
 
 def escape(text: str) -> str:
     """`text` as valid UTF-8 without NUL; `unescape` gives it back."""
-    return _UNSAFE.sub(lambda m: f"{ESCAPE}{ord(m[0]):04x}", text)
+    return text if _UNSAFE.search(text) is None else _UNSAFE.sub(lambda m: f"{ESCAPE}{ord(m[0]):04x}", text)
 
 
 def unescape(text: str) -> str:
@@ -38,9 +38,12 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
+
+
 def to_json(value: Any) -> str:
     """Compact ASCII JSON. NaN, infinities, integers of any size and lone surrogates survive `from_json`."""
-    return json.dumps(value, separators=(",", ":"), default=_plain)
+    return _encode(value)
 
 
 def from_json(text: str | bytes) -> Any:
