@@ -47,17 +47,32 @@ def binding_warnings(affinity: Sequence[Sequence[int]], nodes: Sequence[int]) ->
     `affinity[r]` holds the CPUs rank r may use. Some launchers bind to one core at few ranks and not at many, so a
     rank with one CPU is worth a line, and ranks of a node that share one CPU even more.
     """
-    lines = []
+    lines = _crowding(affinity, nodes)
     single = [r for r, cpus in enumerate(affinity) if len(cpus) == 1]
-    if single and max(len(cpus) for cpus in affinity) >= 1:
+    if single:
         whom = "every rank is" if len(single) == len(affinity) else f"ranks {_list(single)} are"
         lines.append(f"{whom} bound to a single CPU: multi-threaded kernels will run on one core")
-    by_cpu: dict[tuple[int, int], list[int]] = {}
-    for r in single:
-        by_cpu.setdefault((nodes[r], affinity[r][0]), []).append(r)
-    lines += [f"ranks {_list(who)} are bound to the same CPU {cpu}" for (_, cpu), who in by_cpu.items() if len(who) > 1]
     if len({len(cpus) for cpus in affinity}) > 1:
         lines.append(f"ranks may use different numbers of CPUs: {_list([len(cpus) for cpus in affinity])}")
+    return lines
+
+
+def _crowding(affinity: Sequence[Sequence[int]], nodes: Sequence[int]) -> list[str]:
+    """Nodes with more ranks than CPUs, and ranks that are bound to one and the same CPU."""
+    lines = []
+    for node in sorted(set(nodes)):
+        here = [r for r in range(len(nodes)) if nodes[r] == node and affinity[r]]
+        cpus = {cpu for r in here for cpu in affinity[r]}
+        if len(here) > len(cpus) > 0:
+            lines.append(
+                f"{len(here)} ranks share {len(cpus)} CPUs on node {node}: message times include waiting for one"
+            )
+        by_cpu: dict[int, list[int]] = {}
+        for r in here:
+            if len(affinity[r]) == 1:
+                by_cpu.setdefault(affinity[r][0], []).append(r)
+        shared = ((cpu, who) for cpu, who in by_cpu.items() if len(who) > 1)
+        lines += [f"ranks {_list(who)} are bound to the same CPU {cpu}" for cpu, who in shared]
     return lines
 
 
