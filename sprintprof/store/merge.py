@@ -12,8 +12,9 @@ import msgspec
 from sprintprof.records import InputError, Point
 from sprintprof.store.codec import session_id
 from sprintprof.store.lock import exists
+from sprintprof.store.paths import SUFFIX, results_path
 from sprintprof.store.recover import write_new
-from sprintprof.store.results import Completeness, Results, load_results
+from sprintprof.store.results import Results, load_results
 from sprintprof.store.state import RunState
 from sprintprof.store.stored import Stored
 
@@ -32,14 +33,15 @@ class MergeReport(msgspec.Struct, frozen=True):
     duplicates: int
     superseded: int
     renumbered: int
-    completeness: Completeness
+    done: int
+    planned: int
 
     def __str__(self) -> str:
         return f"{len(self.merged)} of {len(self.merged) + len(self.quarantined)} files merged"
 
 
 def merge_results(paths: Sequence[str | Path], out: str | Path, force: bool = False) -> MergeReport:
-    """Join the files `paths` into `out`, which must not exist. The sources stay as they are.
+    """Join the files (or folders of files) `paths` into `out`, which must not exist. The sources stay as they are.
 
     One measurement (same launch of the tool, same point) in several files is kept once. A point that several launches
     measured is kept from each: the oldest keeps its launch number, the others get the next ones that no file plans or
@@ -53,23 +55,35 @@ def merge_results(paths: Sequence[str | Path], out: str | Path, force: bool = Fa
     _allow_open_files()
     files: list[Results] = []
     quarantined: dict[str, str] = {}
-    for path in paths:
+    sources = _expand(paths)
+    for path in sources:
         try:
             files.append(load_results(path))
         except InputError as error:
             quarantined[str(path)] = f"{error.what}; {error.remedy}" if error.remedy else error.what
     if not files:
         name, reason = next(iter(quarantined.items()), ("merge", "no files given"))
-        raise InputError(name, f"{reason} (0 of {len(paths)} files can be merged)", "name results files")
+        raise InputError(name, f"{reason} (0 of {len(sources)} files can be merged)", "name results files")
     merged = [str(results.path) for results in files]
     files.sort(key=lambda results: results.header.created_utc)
     if not force:
         _refuse_strangers(files)
     join = _Join(files)
     write_new(out, join.state)
-    completeness = load_results(out).completeness
     counts = (len(join.state.stored), join.duplicates, join.superseded, join.renumbered)
-    return MergeReport(str(out), merged, quarantined, *counts, completeness)
+    return MergeReport(str(out), merged, quarantined, *counts, *load_results(out).completeness)
+
+
+def _expand(paths: Sequence[str | Path]) -> list[Path]:
+    """The files themselves; a folder stands for the results files in it and for journals whose run did not end."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(path.glob("*.h5"))
+            files += inside + [j for j in sorted(path.glob(f"*.h5{SUFFIX}")) if results_path(j) not in inside]
+        else:
+            files.append(path)
+    return files
 
 
 def _allow_open_files() -> None:
