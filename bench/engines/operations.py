@@ -139,6 +139,60 @@ class Operations(Protocol):
         """Gradients of input, gamma and beta, through the batch's mean and variance."""
         ...
 
+    def softmax_forward(self, x: Array, y: Array) -> None:
+        """y (N, F) = softmax of each row of x."""
+        ...
+
+    def softmax_backward(self, y: Array, gy: Array, gx: Array) -> None:
+        """gx = y·(gy − sum of y·gy) by rows; y is the output of forward."""
+        ...
+
+    def layernorm_forward(
+        self, x: Array, gamma: Array, beta: Array, y: Array, mean: Array, inv_std: Array, epsilon: float = 1e-5
+    ) -> None:
+        """y = gamma·(x − mean)·inv_std + beta by rows of x (N, F); mean and inv_std (N,) are kept, gamma and beta (F,).
+
+        inv_std = 1/√(variance + epsilon), variance with divisor F.
+        """
+        ...
+
+    def layernorm_backward(
+        self, x: Array, gy: Array, gamma: Array, mean: Array, inv_std: Array, gx: Array, ggamma: Array, gbeta: Array
+    ) -> None:
+        """Gradients of input, gamma and beta, through each row's mean and variance."""
+        ...
+
+    def activation_forward(self, x: Array, y: Array, function: str) -> None:
+        """y = f(x): "gelu" (by the error function), "silu", "sigmoid", "tanh"."""
+        ...
+
+    def activation_backward(self, x: Array, gy: Array, gx: Array, function: str) -> None:
+        """gx = gy·f′(x); x is the input of forward."""
+        ...
+
+    def scale_forward(self, x: Array, factors: Array, y: Array) -> None:
+        """y (N, C, S) = x · factors (N, C)."""
+        ...
+
+    def scale_backward(self, x: Array, factors: Array, gy: Array, gx: Array, gfactors: Array) -> None:
+        """gx = gy · factors; gfactors (N, C) = sum of gy·x over S."""
+        ...
+
+    def lrn_forward(
+        self, x: Array, y: Array, sums: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ) -> None:
+        """sums = k + alpha/size·(sum of squares of `size` channels around); y = x·sums^−beta. All (N, C, S).
+
+        The window of channel c is c − (size − 1)//2 to c + size//2. Krizhevsky et al. 2012, with Caffe's alpha/size.
+        """
+        ...
+
+    def lrn_backward(
+        self, x: Array, y: Array, gy: Array, sums: Array, gx: Array, size: int, alpha: float = 1e-4, beta: float = 0.75
+    ) -> None:
+        """gx = gy·sums^−beta − 2·alpha·beta/size·x·(sum of gy·y/sums over the channels whose window holds this one)."""
+        ...
+
     def momentum_update(
         self, w: Array, g: Array, v: Array, rate: float, momentum: float = 0.9, decay: float = 0.0
     ) -> None:

@@ -168,6 +168,9 @@ _LINEAR = _types("batch in_features out_features", precision=str)
 _WEIGHTS = _types("parameters", precision=str)
 _CLASSES = _types("batch classes", precision=str)
 _GEMM = _types("m n k", transpose=str, precision=str)
+_BATCHED_GEMM = _types("batch m n k", transpose=str, precision=str)
+_ACTIVATION = _types("batch features", function=str, precision=str)
+_LRN = _types("batch channels spatial size", precision=str)
 
 
 def _weights(p: Params) -> float:
@@ -185,6 +188,10 @@ def _gemm_flop(p: Params) -> float:
 def _gemm_bytes(p: Params) -> float:
     m, n, k = _i(p, "m"), _i(p, "n"), _i(p, "k")
     return float(_elem(p)) * (m * k + k * n + m * n)
+
+
+def _batched(base: Cost) -> Cost:
+    return lambda p: _i(p, "batch") * base(p)
 
 
 _LIST: list[KernelSpec] = [
@@ -211,6 +218,24 @@ _LIST: list[KernelSpec] = [
     KernelSpec("dropout_forward", _FEATURES, "batch", _scaled(_features, 2), _traffic(_features, 3)),
     KernelSpec("dropout_backward", _FEATURES, "batch", _features, _traffic(_features, 3)),
     KernelSpec("add", _FEATURES, "batch", _features, _traffic(_features, 3)),
+    KernelSpec("batched_gemm", _BATCHED_GEMM, "batch", _batched(_gemm_flop), _batched(_gemm_bytes)),
+    # by rows (batch): maximum, difference, exponential, sum, quotient
+    KernelSpec("softmax_forward", _FEATURES, "batch", _scaled(_features, 5), _traffic(_features, 2)),
+    KernelSpec("softmax_backward", _FEATURES, "batch", _scaled(_features, 4), _traffic(_features, 3)),
+    # GELU, SiLU, sigmoid, tanh: one transcendental function and a few operations an element; backward reads x and gy
+    KernelSpec("activation_forward", _ACTIVATION, "batch", _scaled(_features, 5), _traffic(_features, 2)),
+    KernelSpec("activation_backward", _ACTIVATION, "batch", _scaled(_features, 8), _traffic(_features, 3)),
+    # as batch normalisation, by rows
+    KernelSpec("layernorm_forward", _FEATURES, "batch", _scaled(_features, 7), _traffic(_features, 3)),
+    KernelSpec("layernorm_backward", _FEATURES, "batch", _scaled(_features, 11), _traffic(_features, 5)),
+    # squares, their sliding sum over `size` channels, power, product; the sums are kept for backward
+    KernelSpec("lrn_forward", _LRN, "batch", _scaled(_planes, 7), _traffic(_planes, 3)),
+    KernelSpec("lrn_backward", _LRN, "batch", _scaled(_planes, 9), _traffic(_planes, 5)),
+    # each channel of each sample times its own factor (squeeze-excite); backward gives both gradients
+    KernelSpec("scale_forward", _PLANES, "batch", _planes, _traffic(_planes, 2)),
+    KernelSpec("scale_backward", _PLANES, "batch", _scaled(_planes, 3), _traffic(_planes, 3)),
+    # concatenation, its undoing, padding, reordering
+    KernelSpec("copy", _FEATURES, "batch", lambda p: 0.0, _traffic(_features, 2)),
     # v = m·v + g + λ·w; w -= η·v: reads w, g, v, writes w, v
     KernelSpec("momentum_update", _WEIGHTS, "parameters", _scaled(_weights, 6), _traffic(_weights, 5)),
     # the same and two norms before it, which read w and g once more
