@@ -39,7 +39,7 @@ class Jitter(ABC):
     @property
     def cv(self) -> float:
         """Coefficient of variation."""
-        return self.std_s / self.mean_s
+        return self.std_s / self.mean_s if self.std_s else 0.0
 
     @abstractmethod
     def cdf(self, x_s: Floats) -> Floats:
@@ -300,7 +300,7 @@ class Samples(Jitter):
 
     def shortfall(self, x_s: Floats) -> Floats:
         below = np.searchsorted(self.values, x_s, side="right")
-        return np.maximum(below * x_s - self._cumulative[below], 0.0) / len(self.values)
+        return np.asarray(np.maximum(below * x_s - self._cumulative[below], 0.0) / len(self.values), np.float64)
 
     def quantile(self, u: Floats) -> Floats:
         index = np.ceil(np.asarray(u) * len(self.values)).astype(np.int64) - 1

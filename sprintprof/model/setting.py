@@ -20,7 +20,9 @@ class Setting:
     communication and update of one iteration in BSP, the service time of the server elsewhere. `interference` is κ
     and `busy` the share of time the update thread works on the same device or bus. `slow_gpus` are (number, factor):
     so many GPUs whose cycle is longer by the factor. `gpu_only_s` is the part of T_g that one GPU alone would need
-    too (load and layers); what is beyond it is a loss by communication. None: all of it.
+    too (load and layers); what is beyond it is a loss by communication. None: all of it. `latency_s` is what a push
+    to a parameter server and its answer take outside of the server's queue. `barrier_s` is what BSP pays between
+    compute and the next iteration where that is not the update cycle.
     """
 
     nodes: int
@@ -33,6 +35,8 @@ class Setting:
     busy: float = 1.0
     slow_gpus: tuple[tuple[int, float], ...] = ()
     gpu_only_s: float | None = None
+    latency_s: float = 0.0
+    barrier_s: float | None = None
 
     def __post_init__(self) -> None:
         check_count("--nodes", self.nodes)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sprintprof.model.setting import Setting
+from sprintprof.model.simulate.run import Plan, Run
+from sprintprof.model.simulate.sprint import simulate_sprint
 from sprintprof.model.sprint import distributions, memory_cycles
-from sprintprof.model.strategies.base import Outcome, ideal_samples_per_s, shared_out
+from sprintprof.model.strategies.base import Outcome, cycle_delays_s, ideal_samples_per_s, shared_out
 
 
 @dataclass(frozen=True)
@@ -20,19 +22,20 @@ class Sprint:
         found = distributions(setting.groups, setting.update_cycle, setting.sub_batch)
         samples_per_s = setting.sub_batch * sum(n / cycle.mean_s for n, cycle in setting.groups)
         ideal = ideal_samples_per_s(setting)
-        plain = setting.gpu_cycle.mean_s
-        only = plain if setting.gpu_only_s is None else setting.gpu_only_s
-        delays = {"exposed_communication": plain - only, "update": plain * (setting.slowdown - 1)}
         return Outcome(
             samples_per_s,
             ideal,
             1 / setting.update_cycle.mean_s,
             found.minibatch,
             found.staleness,
-            shared_out(samples_per_s / ideal, delays),
+            shared_out(samples_per_s / ideal, cycle_delays_s(setting)),
             "renewal counting",
             spread_warnings(setting, samples_per_s),
         )
+
+    def simulate(self, setting: Setting, plan: Plan) -> Run:
+        """Every gradient an event; phases stationary."""
+        return simulate_sprint(setting, plan)
 
 
 def spread_warnings(setting: Setting, samples_per_s: float) -> list[str]:

@@ -1,0 +1,1 @@
+"""Event simulation of every strategy, vectorised; exact replay of traces."""
