@@ -14,6 +14,9 @@ from types import FrameType
 from sprintprof.bench.world.exitfile import Ending, read_ending, read_ranks
 from sprintprof.bench.world.processes import die_with_parent, find_tagged, kill_tagged, send
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
+"""What a terminal or a scheduler sends to say that time is up."""
+
 
 class _Launched:
     """What happens to a running mpiexec. Handlers run in the main thread, between its system calls."""
@@ -24,7 +27,7 @@ class _Launched:
         self.signals = 0
         self.died: list[int] = []
         self._news, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
         before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._on_news)
         self._before = before
         self.process = subprocess.Popen(

@@ -116,7 +116,7 @@ def open_world(ranks_wanted: int | None = None) -> World:
         if not launcher.rank:
             hand_over(error.exit_code, aborted=False, rank=0)
         else:
-            time.sleep(2.0)  # a launcher kills all when one leaves: rank 0 must have spoken
+            time.sleep(1.0)  # a launcher kills all when one leaves: rank 0 must have spoken
             raise SystemExit(2) from None
         raise
 
@@ -167,8 +167,8 @@ def _describe(MPI: Any, comm: Any, library: str, launcher: Launcher) -> World:
     if level == "single":
         warnings.append("MPI grants MPI_THREAD_SINGLE only: telemetry threads are at its mercy")
     if comm.rank:  # rank 0 decides when the run ends; a signal to all must not tear the others out of a collective
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+            signal.signal(number, signal.SIG_IGN)
     if "SPRINTPROF_LAUNCH" in os.environ:
         die_with_parent()
         if comm.rank == 0:
