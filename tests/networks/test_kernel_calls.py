@@ -102,7 +102,7 @@ def test_calls_fit_the_catalogue_and_the_counts(name: str, batch: int, precision
         assert item.call.flop >= 0
         assert item.call.bytes > 0
         assert network.layers[item.index].name == item.layer
-    matrix = {"conv_forward", "linear_forward", "batched_gemm"}
+    matrix = {"conv_forward", "conv_backward_data", "linear_forward", "batched_gemm"}
     flop = sum(c.call.flop for c in calls if c.direction == "forward" and c.call.kernel in matrix)
     assert flop == 2 * batch * network.multiply_adds
     order = [("forward", "loss", "backward").index(c.direction) for c in calls]
@@ -118,3 +118,107 @@ def test_calls_fit_the_catalogue_and_the_counts(name: str, batch: int, precision
 def test_wrong_steps_are_named(arguments: tuple[int, str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         load_network("lenet5").kernel_calls(*arguments)
+
+
+def steps(text: str, batch: int = 2) -> list[tuple[str, str, dict[str, object]]]:
+    """(direction, kernel, parameters without precision and layout) of a file that is one layer."""
+    found = build(f'input = [4, 6, 6]\nloss = "none"\nlayers = [{text}]').kernel_calls(batch)
+    return [
+        (c.direction, c.call.kernel, {k: v for k, v in c.call.parameters.items() if k not in ("precision", "layout")})
+        for c in found
+    ]
+
+
+BEHIND = '{ kind = "conv", filters = 4, kernel = 1, bias = false }, '  # something trained, so that gradients pass
+
+
+def test_transposed_convolution_is_a_convolution_backwards() -> None:
+    text = '{ kind = "conv_transpose", filters = 3, kernel = 4, stride = 2, pad = 1 }'
+    net = build(f"input = [4, 6, 6]\nlayers = [{BEHIND}{text}]")
+    layer = net.layers[1]
+    assert layer.output_shape == (3, 12, 12)  # (6 − 1)·2 − 2 + 4
+    assert layer.tensors == {"weight": 4 * 3 * 16, "bias": 3}
+    assert layer.multiply_adds == 4 * 3 * 16 * 36  # every input point meets every weight of its channel once
+    kernels = [(c.direction, c.call.kernel) for c in net.kernel_calls(1) if c.index == 1 and c.direction != "loss"]
+    assert kernels == [
+        ("forward", "conv_backward_data"),
+        ("forward", "bias_forward"),
+        ("backward", "bias_backward"),
+        ("backward", "conv_backward_filter"),
+        ("backward", "conv_forward"),
+    ]
+    geometry = net.kernel_calls(1)[1].call.parameters
+    assert [geometry[k] for k in ("channels", "height", "width", "filters")] == [3, 12, 12, 4]
+
+
+def test_concat_copies_there_and_back() -> None:
+    kernels = steps(BEHIND + '{ kind = "concat", inputs = ["conv1", "input"] }')
+    assert ("forward", "copy", {"batch": 2, "features": 8 * 36}) in kernels
+    assert ("backward", "copy", {"batch": 2, "features": 8 * 36}) in kernels
+
+
+def test_squeeze_excite() -> None:
+    gates = '{ kind = "global_pool" }, { kind = "conv", filters = 4, kernel = 1 }, { name = "g", kind = "sigmoid" }, '
+    kernels = steps(BEHIND + gates + '{ kind = "scale", inputs = ["conv1", "g"] }')
+    assert ("forward", "activation_forward", {"batch": 2, "features": 4, "function": "sigmoid"}) in kernels
+    assert ("forward", "scale_forward", {"batch": 2, "channels": 4, "spatial": 36}) in kernels
+    backward = [k for d, k, _ in kernels if d == "backward"]
+    assert backward == ["scale_backward", "activation_backward", "bias_backward", "conv_backward_filter",
+                        "conv_backward_data", "pool_backward", "add", "conv_backward_filter"]  # fmt: skip
+
+
+def test_attention_by_hand() -> None:
+    kernels = steps(
+        '{ kind = "patches", size = 2, features = 8, class_token = false }, { kind = "attention", heads = 2 }'
+    )
+    t, d, b = 9, 4, 2  # tokens, features of a head, samples
+    gemm = {"batch": b * 2, "transpose": "nt", "m": t, "n": t, "k": d}
+    value = {"batch": b * 2, "transpose": "nn", "m": t, "n": d, "k": t}
+    assert [k for dd, k, _ in kernels if dd == "forward"] == [
+        "conv_forward", "bias_forward", "copy", "bias_forward",
+        "linear_forward", "bias_forward", "batched_gemm", "softmax_forward", "batched_gemm",
+        "linear_forward", "bias_forward",
+    ]  # fmt: skip
+    forward = [p for dd, _, p in kernels if dd == "forward"]
+    assert forward[4] == {"batch": b * t, "in_features": 8, "out_features": 24}
+    assert forward[6] == gemm
+    assert forward[7] == {"batch": b * 2 * t, "features": t}
+    assert forward[8] == value
+    backward = [(k, p) for dd, k, p in kernels if dd == "backward"]
+    products = [p for k, p in backward if k == "batched_gemm"]
+    assert products == [gemm, value | {"transpose": "tn"}, value, value | {"transpose": "tn"}]
+    assert backward[-1][0] == "conv_backward_filter"  # the picture needs no gradient
+    flop_forward = sum(2 * p["batch"] * p["m"] * p["n"] * p["k"] for p in (gemm, value))  # type: ignore[operator]
+    assert sum(2 * p["batch"] * p["m"] * p["n"] * p["k"] for p in products) == 2 * flop_forward  # type: ignore[operator]
+
+
+def test_normalisations_count_what_they_normalise() -> None:
+    assert steps('{ kind = "batchnorm" }')[0][2] == {"batch": 2, "channels": 4, "spatial": 36}
+    assert steps('{ kind = "layernorm" }')[0][2] == {"batch": 2, "features": 144}
+    assert steps('{ kind = "lrn", size = 3 }')[0][2] == {"batch": 2, "channels": 4, "spatial": 36, "size": 3}
+    tokens = '{ kind = "patches", size = 3, features = 5 }, { kind = "layernorm" }, { kind = "class_token" }'
+    calls = steps(tokens)
+    assert ("forward", "layernorm_forward", {"batch": 2 * 5, "features": 5}) in calls
+    assert ("forward", "copy", {"batch": 2, "features": 5}) in calls
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{ kind = "concat", inputs = ["input", "p"] }', "joins inputs that differ"),
+        ('{ kind = "scale", inputs = ["input", "p"] }', "wants 4 numbers"),
+        ('{ kind = "attention", heads = 2 }', "wants tokens"),
+        ('{ kind = "patches", size = 5, features = 8 }', "does not divide 6×6"),
+        ('{ kind = "shuffle", groups = 3 }', "does not divide 4 channels"),
+        ('{ kind = "patches", size = 3, features = 8 }, { kind = "attention", heads = 3 }', "does not divide 8 features"),
+        ('{ kind = "conv_transpose", filters = 3, kernel = 1, pad = 9 }', "leaves nothing"),
+        ('{ kind = "conv_transpose", filters = 3, kernel = 3, output_pad = 1 }', "not smaller than the stride"),
+        ('{ kind = "conv_transpose", filters = 3, kernel = 3, groups = 2 }', "does not divide"),
+        ('{ kind = "conv", depthwise = true, groups = 2, kernel = 3 }', "does not go with depthwise"),
+    ],
+)  # fmt: skip
+def test_kinds_say_what_they_want(text: str, words: str) -> None:
+    first = '{ name = "p", kind = "pool", kernel = 2 }, ' if '"p"' in text else ""
+    with pytest.raises(InputError, match=words) as caught:
+        build(f"input = [4, 6, 6]\nlayers = [{first}{text}]")
+    assert "net.toml, layer" in str(caught.value)

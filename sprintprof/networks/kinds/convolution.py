@@ -1,9 +1,9 @@
-"""Convolutions: grouped, depthwise, dilated."""
+"""Convolutions: grouped, depthwise, dilated, transposed."""
 
 from __future__ import annotations
 
 from sprintprof.networks.kernels import KernelCall, conv_output
-from sprintprof.networks.kinds.base import Count, Kind, LayerError, Padding, Shape, Step, Window, image, pair
+from sprintprof.networks.kinds.base import Count, Kind, LayerError, Padding, Shape, Step, Window, image, pair, show
 from sprintprof.records import Value
 
 
@@ -62,6 +62,61 @@ class Conv(Kind, frozen=True, kw_only=True):
         calls = bias_calls("bias_backward", self.bias, self.output(shapes), step)
         calls.append(step.call("conv_backward_filter", **geometry))
         return [*calls, step.call("conv_backward_data", **geometry)] if data else calls
+
+
+class ConvTranspose(Kind, frozen=True, kw_only=True):
+    """Transposed convolution: forward is the backward pass (data) of a convolution from its output to its input.
+
+    An axis of n becomes (n − 1)·stride − 2·pad + kernel + output_pad long.
+    """
+
+    filters: Count
+    kernel: Window
+    stride: Window = 1
+    pad: Padding = 0
+    output_pad: Padding = 0
+    groups: Count = 1
+    bias: bool = True
+
+    def _conv(self, shape: Shape) -> tuple[Conv, Shape]:
+        """The convolution it transposes and the input shape of that, which is the output shape of this."""
+        channels, *image_ = image(shape)
+        windows = zip(image_, *(pair(w) for w in (self.stride, self.pad, self.kernel, self.output_pad)), strict=True)
+        sizes = [(n - 1) * stride - 2 * pad + kernel + extra for n, stride, pad, kernel, extra in windows]
+        if min(sizes) < 1:
+            raise LayerError(f"leaves nothing of an image of {show(shape)}", "pad less", "pad")
+        if any(extra >= stride for extra, stride in zip(pair(self.output_pad), pair(self.stride), strict=True)):
+            raise LayerError("is not smaller than the stride", "choose less", "output_pad")
+        if self.filters % self.groups or channels % self.groups:
+            what = f"is {self.groups}, which does not divide {channels} channels and {self.filters} filters"
+            raise LayerError(what, "choose a divisor", "groups")
+        conv = Conv(
+            filters=channels, kernel=self.kernel, stride=self.stride, pad=self.pad, groups=self.groups, bias=False
+        )
+        return conv, (self.filters, sizes[0], sizes[1])
+
+    def output(self, shapes: tuple[Shape, ...]) -> Shape:
+        return self._conv(shapes[0])[1]
+
+    def tensors(self, shapes: tuple[Shape, ...]) -> dict[str, int]:
+        conv, output = self._conv(shapes[0])
+        found = conv.tensors((output,))
+        return {**found, "bias": self.filters} if self.bias else found
+
+    def multiply_adds(self, shapes: tuple[Shape, ...]) -> int:
+        conv, output = self._conv(shapes[0])
+        return conv.multiply_adds((output,))
+
+    def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
+        conv, output = self._conv(shapes[0])
+        calls = [step.call("conv_backward_data", **conv.geometry(output))]
+        return calls + bias_calls("bias_forward", self.bias, output, step)
+
+    def backward(self, shapes: tuple[Shape, ...], step: Step, data: bool) -> list[KernelCall]:
+        conv, output = self._conv(shapes[0])
+        calls = bias_calls("bias_backward", self.bias, output, step)
+        calls.append(step.call("conv_backward_filter", **conv.geometry(output)))
+        return [*calls, step.call("conv_forward", **conv.geometry(output))] if data else calls
 
 
 def bias_calls(kernel: str, wanted: bool, shape: Shape, step: Step) -> list[KernelCall]:
