@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from sprintprof.bench.case import Case, Work
 from sprintprof.bench.engines.base import Array
-from sprintprof.bench.registry import Axis
+from sprintprof.bench.registry import Axis, get_benchmark
 from sprintprof.networks.kernels import KERNELS
 from sprintprof.records import Value
+
+_FEW = {"batch": 2, "m": 8, "parameters": 4096}
+"""How far a kernel is cut down where only its code is to be warmed: not to 1, for which BLAS has code of its own."""
 
 _HELP: dict[str, str] = {
     "precision": "fp64, fp32, tf32, fp16 or bf16",
@@ -38,11 +43,31 @@ def kernel_work(
     verify: Callable[[], str],
     workspace_bytes: int = 0,
 ) -> Work:
-    """Work of a kernel: FLOP and bytes of the catalogue; the working set is the operands and the workspace."""
+    """Work of a kernel: FLOP and bytes of the catalogue; the working set is the operands and the workspace.
+
+    It is primed by the same kernel on few samples, which is built when it is first wanted.
+    """
     spec = KERNELS[name]
     working_set = sum(int(operand.nbytes) for operand in operands) + workspace_bytes
     flop, traffic = spec.flop(case.parameters), spec.bytes(case.parameters)
-    return Work(call=call, flop=flop, bytes=traffic, working_set_bytes=working_set, verify=verify)
+    prime = _Prime(name, case)
+    return Work(call=call, flop=flop, bytes=traffic, working_set_bytes=working_set, verify=verify, prime=prime)
+
+
+class _Prime:
+    """The kernel of a case on operands of its own, its scale axis cut down to `_FEW`."""
+
+    def __init__(self, name: str, case: Case) -> None:
+        self._name, self._case = name, case
+        self._call: Callable[[], object] | None = None
+
+    def __call__(self) -> None:
+        if self._call is None:
+            axis = KERNELS[self._name].scale_axis
+            parameters = {**self._case.parameters, axis: min(self._case.int(axis), _FEW[axis])}
+            few = msgspec.structs.replace(self._case, parameters=parameters)
+            self._call = get_benchmark(self._name).build(few).call
+        self._call()
 
 
 def operand(case: Case, shape: tuple[int, ...], number: int) -> Array:

@@ -160,7 +160,7 @@ def dropout_backward(case: Case) -> Work:
     """gx = gy·mask, with a mask that forward drew."""
     run, state = operation(case, "dropout_backward"), operation(case, "random_state")(case.seed)
     gy, mask, gx = operand(case, _features(case), 0), empty(case, _features(case)), empty(case, _features(case))
-    operation(case, "dropout_forward")(gy, mask, gx, _KEEP, state)
+    operation(case, "dropout_forward")(gy, mask, empty(case, _features(case)), _KEEP, state)
 
     def verify() -> str:
         hg, hm = hosted(case, gy, mask)

@@ -7,6 +7,7 @@ hardware may add, does not (it would make 3 of copy's 2 and 4 of triad's 3).
 from __future__ import annotations
 
 from sprintprof.bench.case import Case, Work
+from sprintprof.bench.engines.base import Array
 from sprintprof.bench.kernels.spot import compare, hosted, places
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import InputError
@@ -28,6 +29,11 @@ def _elements(case: Case) -> tuple[int]:
         what = f"{case.int('size_bytes')} bytes are no whole number of {width}-byte elements"
         raise InputError("axis size_bytes", what, f"a positive multiple of {width}")
     return (count,)
+
+
+def _few(case: Case, count: int) -> list[Array]:
+    """Small arrays that warm the code and nothing else."""
+    return [case.engine.zeros((64,), case.str("precision")) for _ in range(count)]
 
 
 @benchmark(
@@ -71,10 +77,12 @@ def triad(case: Case) -> Work:
         hb, hc = hosted(case, b, c)
         return compare(case, a, places(hb.shape, case.seed), lambda i: [float(hb[i]), _SCALAR * float(hc[i])])
 
+    few = _few(case, 3)
     return Work(
         call=lambda: run(b, c, a, _SCALAR),
         flop=2.0 * shape[0],
         bytes=3.0 * size,
         working_set_bytes=3 * size,
         verify=verify,
+        prime=lambda: run(*few, _SCALAR),
     )

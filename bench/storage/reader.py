@@ -38,7 +38,7 @@ def _files(folder: Path) -> Read:
 
     def read(index: int, into: npt.NDArray[np.uint8]) -> None:
         with sample_path(folder, index).open("rb", buffering=0) as file:
-            got = file.readinto(memoryview(into))
+            got = file.readinto(into.data)
         if got != into.size:
             raise OSError(f"{sample_path(folder, index)}: {got} bytes read, {into.size} expected")
 
