@@ -12,8 +12,8 @@ TICKS = 100
 EMPTIES = 100
 """A batched sample is at least this many times what the timer reads for no work."""
 
-EMPTIES_COLD = 10
-"""A single call with cold caches is at least this many times what the timer reads for no work."""
+EMPTIES_ALONE = 10
+"""A single call that had better stay alone is at least this many times what the timer reads for no work."""
 
 MAX_CALLS = 1 << 20
 MAX_CALLS_BLIND = 1 << 10
@@ -31,15 +31,16 @@ def needed_s(quality: TimerQuality, empties: int) -> float:
 class BatchSizer:
     """Fed with readings of samples of `calls` calls; grows `calls` until a sample takes `needed_s`.
 
-    With cold caches (`cold`) one call stays alone if it is long enough for `EMPTIES_COLD`: only the first call of a
-    batch would find cold caches. A shorter one cannot be resolved alone; it is batched, and the caches are warm then.
+    `alone` asks for samples of one call if it is long enough for `EMPTIES_ALONE`: with cold caches only the first call
+    of a batch would find them cold, and calls of several ranks in a row overlap and hide who waits for whom. A shorter
+    call cannot be resolved alone and is batched all the same.
     A timer whose tick is not known because it never showed one may have one as long as the first reading that is not
     0: that is taken for it. Growth ends at `max_calls` or when a sample takes `max_host_s` on the host's clock, so it
     always ends.
     """
 
-    def __init__(self, quality: TimerQuality, *, cold: bool, max_calls: int, max_host_s: float) -> None:
-        self._alone_s = needed_s(quality, EMPTIES_COLD if cold else EMPTIES)
+    def __init__(self, quality: TimerQuality, *, alone: bool, max_calls: int, max_host_s: float) -> None:
+        self._alone_s = needed_s(quality, EMPTIES_ALONE if alone else EMPTIES)
         self._needed_s = needed_s(quality, EMPTIES)
         self._tick_known = quality.floor_s > 0
         self._max_calls = max_calls

@@ -15,8 +15,8 @@ from sprintprof.bench.engines.base import Interval
 EMPTY_READINGS = 101
 """Empty intervals read to learn what a timer shows for no work."""
 
-SPIN_READS = 1 << 20
-"""Most clock reads in one interval while waiting for a coarse timer to tick (about 60 ms)."""
+SPIN_READS = 1 << 18
+"""Most clock reads in one interval while waiting for a coarse timer to tick (about 15 ms)."""
 
 
 class Timer(Protocol):

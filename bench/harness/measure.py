@@ -69,7 +69,7 @@ def _measure(
     flush = wants_flush(work, settings.cache)
     sampler = Sampler(work, clock, engine, flush=flush)
     quality = clock.quality(engine)
-    procedure = Procedure(settings, quality, clock, cold=flush, batchable=work.timed is None)
+    procedure = Procedure(settings, quality, clock, alone=flush, batchable=work.timed is None)
     retries = 0
     while True:
         _drive(procedure, sampler)
@@ -96,5 +96,4 @@ def _measure(
 def _drive(procedure: Procedure, sampler: Sampler) -> None:
     """Take samples until the procedure wants no more."""
     while calls := procedure.calls:
-        sampler.prepare()
-        procedure.add(sampler.time(calls))
+        procedure.add_block(sampler.block(calls, procedure.wanted))

@@ -87,12 +87,10 @@ class _Taken:
         flush = wants_flush(work, settings.cache)
         self._sampler = Sampler(work, clock, engine, flush=flush)
         self._quality = clock.quality(self._sampler.timer)
-        self._procedure = Procedure(
-            settings, self._quality, clock, cold=flush and engine is not None, batchable=work.timed is None
-        )
+        self._procedure = Procedure(settings, self._quality, clock, alone=True, batchable=work.timed is None)
         self._sync: Synchroniser = synchroniser(settings.sync, comm, clock)
-        self._mine = np.zeros(5)  # whole sample by timer and by host, start, late, error
-        self._rows = np.zeros((comm.Get_size(), 5)) if self._root else None
+        self._mine = np.zeros(6)  # whole sample by timer and by host, start, preparation, late, error
+        self._rows = np.zeros((comm.Get_size(), 6)) if self._root else None
         self._rank_rows: list[_Floats] = []
         self._late = 0
 
@@ -125,22 +123,22 @@ class _Taken:
         mine = self._mine
         try:
             reading = self._sampler.time(calls)
-            mine[:] = reading.total_s, reading.host_s, reading.started_s, late, 0.0
+            mine[:] = reading.total_s, reading.host_s, reading.started_s, reading.prepared_s, late, 0.0
         except Exception as error:  # noqa: BLE001  (as everywhere: the point's outcome)
             trouble = outcome(error)
-            mine[:] = 0.0, 0.0, 0.0, late, 1.0
+            mine[:] = 0.0, 0.0, 0.0, 0.0, late, 1.0
         self._comm.Gather(mine, self._rows, root=0)
-        if self._rows is not None and not self._rows[:, 4].any():
+        if self._rows is not None and not self._rows[:, 5].any():
             self._take_in(self._rows, calls)
         return trouble
 
     def _take_in(self, rows: _Floats, calls: int) -> None:
         """Rank 0: one sample of all ranks goes to the procedure as that of the slowest."""
         procedure = self._procedure
-        any_late = bool(rows[:, 3].any())
+        any_late = bool(rows[:, 4].any())
         self._sync.report(any_late)
         total_s, host_s = rows[:, 0].max(), rows[:, 1].max()
-        reading = Reading(float(total_s), float(host_s), float(rows[0, 2]), calls, self._sampler.prepared_s)
+        reading = Reading(float(total_s), float(host_s), float(rows[0, 2]), calls, float(rows[0, 3]))
         procedure.add(reading)
         if procedure.readings and procedure.readings[-1] is reading:
             self._rank_rows.append(rows[:, 0] / (calls * self._work.operations))

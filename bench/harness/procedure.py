@@ -13,7 +13,7 @@ from sprintprof.bench.harness.batching import MAX_CALLS, MAX_CALLS_BLIND, BatchS
 from sprintprof.bench.harness.clock import RunClock, TimerQuality
 from sprintprof.bench.harness.sampling import Reading
 from sprintprof.bench.harness.settings import HarnessSettings
-from sprintprof.bench.harness.stopping import FirstOf, SampleLimit, StoppingRule, TargetInterval, TimeLimit
+from sprintprof.bench.harness.stopping import FirstOf, SampleLimit, StoppingRule, TargetInterval, TimeLimit, next_look
 from sprintprof.bench.harness.warmup import WarmUp, agree
 
 Phase = Literal["first", "sizing", "warm-up", "sampling", "done"]
@@ -26,17 +26,17 @@ class Procedure:
     """Says how many calls the next sample has (0: no more) and takes in what it took.
 
     It runs in the only process of a serial point and on rank 0 of a parallel one, so that ranks cannot disagree.
-    `cold` says that caches are flushed before samples, `batchable` that several calls may make a sample.
+    `alone` asks for one call a sample where the timer allows it, `batchable` says that several calls may make one.
     """
 
     def __init__(
-        self, settings: HarnessSettings, quality: TimerQuality, clock: RunClock, *, cold: bool, batchable: bool
+        self, settings: HarnessSettings, quality: TimerQuality, clock: RunClock, *, alone: bool, batchable: bool
     ) -> None:
         self._settings = settings
         self._clock = clock
         max_calls = (MAX_CALLS if clock.ticks else MAX_CALLS_BLIND) if batchable else 1
         max_host_s = settings.timeout_s / (2 * settings.min_samples)
-        self._sizer = BatchSizer(quality, cold=cold, max_calls=max_calls, max_host_s=max_host_s)
+        self._sizer = BatchSizer(quality, alone=alone, max_calls=max_calls, max_host_s=max_host_s)
         self._resizings = 0
         self._rule: StoppingRule
         self._begin_s = 0.0
@@ -54,6 +54,15 @@ class Procedure:
         """Calls of the next sample; 0 when there is none."""
         return 0 if self.phase == "done" else self._sizer.calls
 
+    @property
+    def wanted(self) -> int:
+        """Samples that may be taken before the next decision, at least 1."""
+        if self.phase != "sampling":
+            return 1
+        n = len(self.readings)
+        most = self._settings.min_samples - n if n < self._settings.min_samples else next_look(n) - n
+        return max(min(most, self._settings.max_samples - n), 1)
+
     def add(self, reading: Reading) -> None:
         """Take in a sample and move on."""
         if self.phase == "first":
@@ -69,11 +78,23 @@ class Procedure:
         elif self.phase == "warm-up":
             self._warm_up(reading)
         else:
+            self._take([reading])
+
+    def add_block(self, readings: list[Reading]) -> None:
+        """Take in samples that were taken one after the other; all of them are kept."""
+        if self.phase == "sampling":
+            self._take(readings)
+        else:
+            for reading in readings:
+                self.add(reading)
+
+    def _take(self, readings: list[Reading]) -> None:
+        for reading in readings:
             self.readings.append(reading)
-            self._rule.add(reading.total_s, self._clock.now_s() - self._begin_s)
-            if self._rule.done():
-                self.sampling_s = self._clock.now_s() - self._begin_s
-                self.phase = "done"
+            self.sampling_s = reading.started_s + reading.host_s - self._begin_s
+            self._rule.add(reading.total_s, self.sampling_s)
+        if self._rule.done():
+            self.phase = "done"
 
     def begin_sampling(self) -> None:
         """Start to take samples that count, forgetting those of an earlier round."""

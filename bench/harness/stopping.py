@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import Protocol
 
-from sprintprof.stats.drift import SIGNIFICANCE, trend
-from sprintprof.stats.median import relative_half_width
+from sprintprof.bench.harness.warmup import steady_change
+from sprintprof.stats.median import MIN_SAMPLES, relative_half_width
 
 
 class StoppingRule(Protocol):
@@ -26,11 +25,16 @@ class StoppingRule(Protocol):
         ...
 
 
+def next_look(n: int) -> int:
+    """The number of samples at which an interval is looked at again after having been looked at with `n`."""
+    return n + max(MIN_SAMPLES, n // 4)
+
+
 class TargetInterval:
     """Done when half the 95 % interval of the median is within `target` of the median, and no trend exceeds it.
 
-    It is looked at after `min_samples` and then whenever there are 10 % more samples: looking after every sample
-    would stop too often on a lucky streak, and cost more. A few samples that rise or fall steadily have a narrow
+    It is looked at after `min_samples` and then at `next_look` only: looking after every sample would stop too often
+    on a lucky streak, and cost more. A few samples that rise or fall steadily have a narrow
     interval around a value that does not last; sampling goes on until the trend shows in the interval, or is over.
     """
 
@@ -44,15 +48,10 @@ class TargetInterval:
         self._times_s.append(time_s)
         n = len(self._times_s)
         if self._reached is None and n >= self._next_look:
-            self._next_look = n + max(1, n // 10)
+            self._next_look = next_look(n)
             half_width = relative_half_width(self._times_s)
-            if half_width <= self._target and not self._trending():
+            if half_width <= self._target and not steady_change(self._times_s, self._target):
                 self._reached = half_width
-
-    def _trending(self) -> bool:
-        slope, p = trend(self._times_s)
-        change = abs(slope) * (len(self._times_s) - 1)
-        return p < SIGNIFICANCE and change > self._target * statistics.median(self._times_s)
 
     def done(self) -> bool:
         return self._reached is not None

@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import statistics
 
-BATCH = 5
-"""Samples of the first batch; each later one has twice as many as the one before.
+from sprintprof.stats.drift import SIGNIFICANCE, trend
 
-With batches of one size a slow fall passes for none, however far it has to go. When batches double, the later one
-lies about twice as far from the start, and agreement means that little is left of an exponential fall.
+BATCH = 5
+"""Samples of the first batch; each later one has half as many again as the one before.
+
+With batches of one size a slow fall passes for none, however far it has to go. When batches grow, the later one lies
+one and a half times as far from the start, and agreement means that little is left of an exponential fall.
 """
 
 MAX_SAMPLES = 5000
 """Most samples, for a clock that stands still."""
 
 TOLERANCE = 0.03
-"""Medians of two batches that differ by no more than this share agree."""
+"""Medians of two batches whose ranges overlap agree if they differ by no more than this share."""
+
+NO_CHANGE = 0.005
+"""Medians that differ by no more than this share agree whatever the ranges."""
 
 
-def agree(earlier: list[float], later: list[float], tolerance: float = TOLERANCE) -> bool:
-    """True if two batches of times (any unit) show no trend.
+def agree(earlier: list[float], later: list[float]) -> bool:
+    """True if two batches of times (any unit) show that nothing changes any more.
 
-    Either their medians are within `tolerance`, or each median lies within the range of the other batch: noise then
-    exceeds any difference. A steady fall does not pass the second way, since each batch lies below the one before.
+    Either their medians are as good as equal; or near each other, with ranges that overlap; or each median lies within
+    the range of the other batch, so that noise exceeds any difference. Batches apart from each other are a fall or rise
+    even where it is small: it would go on.
     """
     first, second = statistics.median(earlier), statistics.median(later)
-    if abs(second - first) <= tolerance * first:
-        return True
-    return min(later) <= first <= max(later) and min(earlier) <= second <= max(earlier)
+    difference = abs(second - first)
+    overlap = min(later) <= max(earlier) and min(earlier) <= max(later)
+    mixed = min(later) <= first <= max(later) and min(earlier) <= second <= max(earlier)
+    return difference <= NO_CHANGE * first or (overlap and difference <= TOLERANCE * first) or mixed
+
+
+def steady_change(times: list[float], least: float) -> bool:
+    """True if times in the order taken rise or fall by more than the share `least` in all, beyond chance (1 %)."""
+    slope, p = trend(times)
+    return p < SIGNIFICANCE and abs(slope) * (len(times) - 1) > least * statistics.median(times)
 
 
 class WarmUp:
@@ -54,7 +67,7 @@ class WarmUp:
         if len(self._later) == self._size:
             self.settled = bool(self._earlier) and agree(self._earlier, self._later)
             self._earlier, self._later = self._later, []
-            self._size *= 2
+            self._size += max(self._size // 2, 1)
 
     def done(self) -> bool:
         return self.settled or self._elapsed_s >= self._timeout_s or self.count >= MAX_SAMPLES

@@ -344,7 +344,7 @@ def failing(at: int, error: BaseException) -> Iterator[None]:
     raise error
 
 
-@pytest.mark.parametrize("at", [0, 1, 5, 20])
+@pytest.mark.parametrize("at", [0, 1, 5, 15])
 def test_an_exception_is_the_points_outcome(make_device: Any, point: Point, at: int) -> None:
     device = make_device()
     closed = []
