@@ -3,7 +3,7 @@
 Points of one benchmark may have different parameters, and one parameter different types. A column takes the widest
 type (bool < int < float < text) that holds every value exactly; a *layout* says which names a row has and of which
 type, so that a column's fill is never read as a value. What finds no room in a row (HDF5 limits its description to
-64 KiB) goes as JSON into the column `more`.
+64 KiB) goes as JSON into the column `row_more`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXACT = 2**53
 
 
 class Column(NamedTuple):
-    """Where a name of `parameters` or `extra` is kept: its column (empty: in `more`) and the column's kind."""
+    """Where a name of `parameters` or `extra` is kept: its column (empty: in `row_more`) and the column's kind."""
 
     origin: str
     name: str
@@ -94,7 +94,7 @@ def points_dtype(columns: Sequence[Column]) -> np.dtype[np.void]:
     text = h5py.string_dtype()
     kinds = {"bool": h5py.enum_dtype(BOOL_MEMBERS, "i1"), "int": "<i8", "float": "<f8", "text": text}
     fixed = dict.fromkeys(FIXED_COLUMNS, "<i8") | dict.fromkeys((*SUMMARY_FIELDS, "first_s"), "<f8")
-    fixed |= dict.fromkeys(("engine", "reason", "flags", "stop_reason", "more"), text)
+    fixed |= dict.fromkeys(("engine", "reason", "flags", "stop_reason", "row_more"), text)
     fixed |= {"status": h5py.string_dtype("utf-8", 8), "key": h5py.string_dtype("utf-8", 16)}
     fixed["origin"] = fixed["key"]
     by_origin = {
@@ -166,8 +166,8 @@ def build_table(stored: Sequence[Stored], sessions: dict[str, int]) -> Table:
     rows["rank_offset"] = _offsets(rows["sample_count"] * rows["rank_count"])
     layouts = _layouts(stored, columns)
     numbers = {text: i for i, text in enumerate(dict.fromkeys(layouts))}
-    rows["layout"] = [numbers[text] for text in layouts]
-    rows["more"] = _more(stored, columns)
+    rows["row_layout"] = [numbers[text] for text in layouts]
+    rows["row_more"] = _more(stored, columns)
     for c in columns:
         if c.column:
             fields = (_fields(item, c.origin) for item in stored)

@@ -110,7 +110,7 @@ def scan(descriptor: int, offset: int = 0) -> Iterator[Frame | Damage]:
             following = candidate if isinstance(candidate, Frame) else None
         if following:
             lost, expected = following.number - expected, following.number
-            yield Damage(bad_from, offset, f"bad {'checksum' if why == 'body' else 'frame'}, {lost} records lost")
+            yield Damage(bad_from, offset, f"bad {'checksum' if why == 'body' else 'frame'}, records lost: {lost}")
         else:  # a file system may leave zeros where the machine went down before the data was there
             torn = why == "torn" or _only_zeros(descriptor, bad_from, size)
             yield Damage(bad_from, size, "unfinished record" if torn else "bad last record", torn)

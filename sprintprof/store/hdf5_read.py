@@ -77,7 +77,7 @@ class Table:
             "rank_offset",
             "rank_count",
             "session",
-            "layout",
+            "row_layout",
         ):
             if len(rows) and int(rows[name].min()) < 0:
                 raise ValueError(f"column {name} of {self.benchmark} is not one of counts")
@@ -86,7 +86,7 @@ class Table:
         inside &= (
             rows["rank_offset"].astype(object) + counts * rows["rank_count"].astype(object) <= self._rank_times.rows
         ).all()
-        inside &= (rows["session"] < len(self._sessions)).all() and (rows["layout"] < len(self._layouts)).all()
+        inside &= (rows["session"] < len(self._sessions)).all() and (rows["row_layout"] < len(self._layouts)).all()
         if not inside:
             raise ValueError(f"rows of {self.benchmark} point outside of the file's data")
 
@@ -96,8 +96,14 @@ class Table:
         cells: dict[str, list[Any]] = {}
         for name in self._rows.dtype.names or ():
             values = self._rows[name].tolist()
-            text = self._rows.dtype[name].kind in "OS"
-            cells[name] = [_text(v) for v in values] if text else values
+            if self._rows.dtype[name].kind not in "OS":
+                cells[name] = values
+                continue
+            try:
+                cells[name] = [value.decode() for value in values]
+            except UnicodeDecodeError:
+                what = f"column {name} of {self.benchmark} is not UTF-8"
+                raise InputError(self._where, what, "give a results file of sprintprof run") from None
         return cells
 
     @property
@@ -132,8 +138,8 @@ class Table:
 
     def _stored(self, i: int) -> Stored:
         cells = self._cells
-        layout = self._layouts[cells["layout"][i]]
-        more = from_json(cells["more"][i]) if cells["more"][i] else {}
+        layout = self._layouts[cells["row_layout"][i]]
+        more = from_json(cells["row_more"][i]) if cells["row_more"][i] else {}
         values = {
             origin: {
                 name: from_cell(kind, cells[column][i]) if column else more[origin][name]
@@ -173,10 +179,6 @@ class Table:
         total = shape.length * shape.ranks
         raw = self._read(self._rank_times.offset + rank_offset * 8, total * 8) if total else b""
         return SampleSet(columns, np.frombuffer(raw, "<f8").reshape(shape.length, shape.ranks).copy(), shape.missing)
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode()
 
 
 def read_hdf5(reader: FileReader, path: Path, version: int) -> Content:
@@ -257,6 +259,9 @@ def _read(file: h5py.File, read: FileReader, version: int, size: int, where: str
         layouts = _texts(group, "layouts", size)
         samples, rank_times = _block(group, "samples", size, read), _block(group, "rank_times_s", size, read)
         tables[benchmark] = Table(benchmark, rows, layouts, ids, samples, rank_times, read, where)
+    keys = [key for table in tables.values() for key in table.keys]
+    if len(keys) != len(set(keys)):
+        raise ValueError("a point is in it twice")
     return Content(msgspec.structs.replace(leading(sessions), plan=plan), sessions, tables)
 
 

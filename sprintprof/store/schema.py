@@ -20,7 +20,7 @@ SUMMARY_FIELDS = ("flop", "bytes", "median_s", "low_s", "high_s", "min_s")
 
 FIXED_COLUMNS = (
     "engine", "ranks", "launch", *SUMMARY_FIELDS, "status", "reason", "flags", "sample_offset", "sample_count",
-    "first_s", "stop_reason", "rank_offset", "rank_count", "key", "origin", "session", "layout", "more",
+    "first_s", "stop_reason", "rank_offset", "rank_count", "key", "origin", "session", "row_layout", "row_more",
 )  # fmt: skip
 """Columns of `points` between the parameters (before them) and what a benchmark adds (behind them), in order."""
 
