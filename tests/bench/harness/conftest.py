@@ -1,6 +1,7 @@
 """A device with a known time on a clock of its own: nothing here depends on how busy the machine is."""
 
-# ruff: noqa: N802  (a communicator has the names of mpi4py)
+# A communicator has the names of mpi4py:
+# ruff: noqa: N802
 
 from __future__ import annotations
 
@@ -40,8 +41,9 @@ class FakeInterval:
 class FakeDevice:
     """Runs kernels in order behind an asynchronous queue.
 
-    A launch costs the host `launch_s`; where `depth` launches are outstanding it waits for the oldest. The timer shows
-    whole ticks of `tick_s` (0: exact), or nothing at all if `blind`. `clock` is the run's clock on the same time.
+    A launch costs the host `launch_s`, waiting for the device `wait_s`; where `depth` launches are outstanding it waits
+    for the oldest. The timer shows whole ticks of `tick_s` (0: exact), or nothing at all if `blind`. `clock` is the run's
+    clock on the same time.
     """
 
     name = "fake"
@@ -50,6 +52,7 @@ class FakeDevice:
         self, launch_s: float = 0.0, depth: int = 1_000_000, tick_s: float = 0.0, blind: bool = False, cache: int = 0
     ) -> None:
         self.launch_s = launch_s
+        self.wait_s = 0.0
         self.depth = depth
         self.tick_s = tick_s
         self.blind = blind
@@ -92,7 +95,7 @@ class FakeDevice:
         return FakeInterval(self)
 
     def synchronize(self) -> None:
-        self.now_s = max(self.now_s, self.idle_at_s)
+        self.now_s = max(self.now_s, self.idle_at_s) + self.wait_s
 
     def flush_caches(self) -> None:
         self.log.append("flush")

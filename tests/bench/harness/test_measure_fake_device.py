@@ -44,6 +44,18 @@ def test_host_time_shows_a_launch_bound_batch(make_device: Any, point: Point, wa
     assert found.extra["host_median_s"] == pytest.approx(found.median_s, rel=0.1)
 
 
+def test_u17_waiting_for_the_device_is_outside_its_time(make_device: Any, point: Point) -> None:
+    """With the wait inside, the small size took 113.4 µs and the large one 87.0 µs: slower than 32 times the work."""
+    times_s = []
+    for size in (1, 32):
+        device = make_device()
+        device.wait_s = 26e-6 if size == 1 else 0.0
+        found = measured(device, point, Work(call=device.kernel(84e-6 + size * 0.1e-6)))
+        times_s.append(found.median_s)
+        assert found.extra["host_median_s"] >= found.median_s + device.wait_s
+    assert times_s == pytest.approx([84.1e-6, 87.2e-6], rel=0.01)
+
+
 def test_u02_first_call_is_kept_apart(make_device: Any, point: Point) -> None:
     device = make_device()
     times = itertools.chain([0.812], itertools.cycle([3.1e-3, 3.0e-3]))
