@@ -12,42 +12,30 @@ from sprintprof.cli.output import JSON_OPTION, emit_json, note
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the application."""
-    app.command("predict")(predict)
+    app.command("predict")(opt.takes(*opt.SIZE, *opt.STRATEGY, *opt.WORKLOAD, *opt.CYCLES)(predict))
 
 
 def predict(
+    shared: dict[str, Any],
     profile: str | None = opt.PROFILE,
-    network: str | None = opt.NETWORK,
-    nodes: int = opt.NODES,
-    gpus_per_node: int = opt.GPUS_PER_NODE,
-    sub_batch: int = opt.SUB_BATCH,
-    dataset_size: int = opt.DATASET_SIZE,
-    strategy: str = opt.STRATEGY,
-    gpu_cycle: str | None = opt.GPU_CYCLE,
-    update_cycle: str | None = opt.UPDATE_CYCLE,
-    distribution: str = opt.DISTRIBUTION,
-    precision: str = opt.PRECISION,
-    gradient_precision: str | None = opt.GRADIENT_PRECISION,
-    layout: str = opt.LAYOUT,
-    optimizer: str = opt.OPTIMIZER,
-    interference: float = opt.INTERFERENCE,
-    busy: float | None = opt.BUSY,
-    slow_gpus: str = opt.SLOW_GPUS,
-    engine: str | None = opt.ENGINE,
+    intervals: bool = typer.Option(False, "--intervals", help="Carry the coefficients' uncertainty through (90 %)."),
     json_to: str | None = JSON_OPTION,
 ) -> None:
     """Predict epoch time, mini-batch size and staleness of distributed training."""
-    from sprintprof.model.inputs import Request, resolve
-    from sprintprof.model.prediction import report
-    from sprintprof.model.strategies import STRATEGIES
+    from sprintprof.model.inputs import resolve
+    from sprintprof.model.isgd import parse_isgd
+    from sprintprof.model.prediction import report, with_intervals
+    from sprintprof.records.errors import InputError
 
-    if strategy not in STRATEGIES:
-        raise opt.unknown_choice("--strategy", strategy, tuple(STRATEGIES))
-    chosen = STRATEGIES[strategy]()
-    names = set(Request.__dataclass_fields__)
-    resolved = resolve(Request(**{k: v for k, v in locals().items() if k in names}))
-    outcome = chosen.predict(resolved.setting)
-    result = report(resolved.setting, strategy, outcome, resolved.terms, resolved.warnings)
+    strategy = opt.strategy_of(shared)
+    isgd = parse_isgd(shared["isgd"]) if shared["isgd"] is not None else None
+    resolved = resolve(opt.request_of(profile, shared))
+    if intervals and resolved.cycles is None:
+        raise InputError("--intervals", "needs a profile", "cycles given by hand have no known error")
+    outcome = strategy.predict(resolved.setting)
+    result = report(resolved.setting, strategy.name, outcome, resolved.terms, resolved.warnings, isgd)
+    if intervals:
+        result = with_intervals(result, resolved)
     if json_to != "-":
         print_prediction(result)
     if json_to is not None:

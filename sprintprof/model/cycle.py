@@ -12,13 +12,11 @@ from typing import Any
 
 from sprintprof.model.jitter import Jitter as Jitter
 from sprintprof.model.jitter import Kind, jitter
+from sprintprof.model.messages import nearest_time
 from sprintprof.networks import LayerCall, Network
 from sprintprof.networks.kernels import ELEMENT_BYTES, KernelCall
 from sprintprof.profile import Estimate, Estimator, NoFit
 from sprintprof.records import Value
-
-GPU_TERMS = ("t_load", "t_read", "layers", "t_push", "t_lock", "t_interference")
-UPDATE_TERMS = ("t_gather", "t_allreduce", "t_optimizer", "t_publish", "t_skew")
 
 
 @dataclass(frozen=True)
@@ -128,12 +126,13 @@ def term(name: str, estimate: Estimate, times: float = 1.0) -> Term:
 
 
 @dataclass
-class _Collector:
+class Collector:
     """Asks the estimator and keeps what it could not answer or had to extrapolate."""
 
     warnings: list[str] = field(default_factory=list)
 
     def ask(self, name: str, question: Callable[[], Estimate], times: float = 1.0) -> list[Term]:
+        """The term of that name, `times` occurrences long; nothing but a warning where there is no fit."""
         try:
             estimate = question()
         except NoFit as missing:
@@ -145,48 +144,62 @@ class _Collector:
         return [term(name, estimate, times)]
 
 
+def weights_time(estimator: Estimator, work: Workload, kernel: str) -> Estimate:
+    """Time of a kernel over all weights of the network. Raises NoFit."""
+    elements: dict[str, Value] = {"parameters": work.network.parameters, "precision": work.gradient_precision}
+    return estimator.layer_time(KernelCall(kernel, elements))
+
+
+def compute_terms(
+    estimator: Estimator, work: Workload, ask: Collector
+) -> tuple[list[Term], list[Term], tuple[LayerTime, ...]]:
+    """t_load, layers (each as a list of at most one term) and the layers one by one."""
+    sample_bytes = work.sample_bytes or math.prod(work.network.input_shape)
+    load = ask.ask("t_load", lambda: storage_time(estimator, sample_bytes), work.sub_batch)
+    calls = work.network.kernel_calls(work.sub_batch, work.precision, work.layout)
+    whole, each, notes = layer_times(estimator, calls)
+    ask.warnings[:0] = notes
+    return load, whole, each
+
+
 def cycles(estimator: Estimator, work: Workload, nodes: int, gpus_per_node: int) -> Cycles:
     """T_g of one GPU thread and T_u of the update threads of `nodes` nodes, term by term.
 
     t_gather is one gradient addition for each GPU of the node, t_push one by the GPU itself, t_read and t_publish one
     weight copy; t_allreduce and t_skew are 0 on one node by definition.
     """
-    ask = _Collector()
-    network = work.network
-    elements: dict[str, Value] = {"parameters": work.network.parameters, "precision": work.gradient_precision}
+    ask = Collector()
 
-    def kernel(name: str) -> Callable[[], Estimate]:
-        return lambda: estimator.layer_time(KernelCall(name, dict(elements)))
+    def weights(kernel: str) -> Callable[[], Estimate]:
+        return lambda: weights_time(estimator, work, kernel)
 
-    load_bytes = (work.sample_bytes or _sample_bytes(network)) * work.sub_batch
-    gpu = ask.ask("t_load", lambda: storage_time(estimator, load_bytes))
-    gpu += ask.ask("t_read", kernel("weight_copy"))
-    layer_term, each, notes = layer_times(estimator, network.kernel_calls(work.sub_batch, work.precision, work.layout))
-    gpu += layer_term
-    gpu += ask.ask("t_push", kernel("gradient_add"))
-    update = ask.ask("t_gather", kernel("gradient_add"), gpus_per_node)
+    load, whole, each = compute_terms(estimator, work, ask)
+    gpu = load + ask.ask("t_read", weights("weight_copy")) + whole + ask.ask("t_push", weights("gradient_add"))
+    update = ask.ask("t_gather", weights("gradient_add"), gpus_per_node)
     if nodes > 1:
-        size = work.gradient_bytes
-        update += ask.ask("t_allreduce", lambda: estimator.message_time("allreduce", size, nodes))
+        size, precision = work.gradient_bytes, work.gradient_precision
+        update += ask.ask("t_allreduce", lambda: allreduce_time(estimator, size, nodes, precision))
     else:
         update.append(Term("t_allreduce", 0.0, 0.0, 0.0, 0.0))
-    update += ask.ask("t_optimizer", kernel(f"{work.optimizer}_update"))
-    update += ask.ask("t_publish", kernel("weight_copy"))
+    update += ask.ask("t_optimizer", weights(f"{work.optimizer}_update"))
+    update += ask.ask("t_publish", weights("weight_copy"))
     if nodes > 1:
-        update += ask.ask("t_skew", lambda: estimator.message_time("barrier", 0, nodes))
+        update += ask.ask("t_skew", lambda: nearest_time(estimator, "barrier", 0, nodes, {}))
     else:
         update.append(Term("t_skew", 0.0, 0.0, 0.0, 0.0))
-    return Cycles(tuple(gpu), tuple(update), each, tuple(dict.fromkeys([*notes, *ask.warnings])))
+    return Cycles(tuple(gpu), tuple(update), each, tuple(dict.fromkeys(ask.warnings)))
 
 
-def _sample_bytes(network: Network) -> int:
-    """One sample as the storage benchmark holds it: a byte for each input value."""
-    return math.prod(network.input_shape)
+def storage_time(estimator: Estimator, sample_bytes: int) -> Estimate:
+    """Time to read and decode one sample by one reader. Raises NoFit."""
+    preferred: dict[str, Value] = {"layout": "hdf5", "readers": 1, "cache": "warm", "sample_bytes": sample_bytes}
+    return nearest_time(estimator, "storage_read", sample_bytes, 1, preferred)
 
 
-def storage_time(estimator: Estimator, size_bytes: float) -> Estimate:
-    """Time to read `size_bytes` of samples by one reader. Raises NoFit."""
-    return estimator.message_time("storage_read", size_bytes, 1)
+def allreduce_time(estimator: Estimator, size_bytes: float, ranks: int, precision: str) -> Estimate:
+    """Time of an all-reduce of `size_bytes` among `ranks` ranks by the library. Raises NoFit."""
+    preferred: dict[str, Value] = {"algorithm": "library", "precision": precision}
+    return nearest_time(estimator, "allreduce", size_bytes, ranks, preferred)
 
 
 def layer_times(estimator: Estimator, calls: list[LayerCall]) -> tuple[list[Term], tuple[LayerTime, ...], list[str]]:

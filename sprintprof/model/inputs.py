@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sprintprof.model.cycle import Cycles, Workload, cycles, with_extra
-from sprintprof.model.jitter import KINDS, Kind, parse_cycle
+from sprintprof.model.cycle import Cycles, Workload, with_extra
+from sprintprof.model.exchange import FUSION_BYTES, cycles_of
+from sprintprof.model.jitter import KINDS, Constant, Jitter, Kind, parse_cycle
 from sprintprof.model.lock import lock_wait_s
 from sprintprof.model.setting import IMAGENET, Setting, check_count, check_share, parse_slow_gpus
+from sprintprof.model.whatif import MACHINE, SHAPE, parse_scale, scaled_profile
 from sprintprof.networks import load_network
 from sprintprof.networks.kernels import ELEMENT_BYTES
 from sprintprof.profile import Estimator, load_profile
@@ -36,6 +38,9 @@ class Request:
     busy: float | None = None
     slow_gpus: str = ""
     engine: str | None = None
+    strategy: str = "sprint"
+    fusion_bytes: float = FUSION_BYTES
+    scale: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,9 @@ class Resolved:
 
 def resolve(request: Request) -> Resolved:
     """Check the options and make the setting. Raises InputError that names the option."""
+    factors = parse_scale(request.scale)
+    nodes, gpus = (int(factors.get(name, given)) for name, given in zip(SHAPE, _shape(request), strict=True))
+    request = replace(request, nodes=nodes, gpus_per_node=gpus)
     check_count("--nodes", request.nodes)
     check_count("--gpus-per-node", request.gpus_per_node)
     check_count("--sub-batch", request.sub_batch)
@@ -64,17 +72,26 @@ def resolve(request: Request) -> Resolved:
         raise InputError("--network", "is missing", "name one (sprintprof networks list) or a TOML file")
     if request.optimizer not in ("momentum", "lars"):
         raise InputError("--optimizer", f"there is no '{request.optimizer}'", "choose momentum or lars")
-    return _from_profile(request, Estimator(load_profile(request.profile), request.engine))
+    profile = scaled_profile(load_profile(request.profile), factors)
+    return _from_profile(request, Estimator(profile, request.engine))
+
+
+def _shape(request: Request) -> tuple[int, int]:
+    return request.nodes, request.gpus_per_node
 
 
 def _from_cycles(request: Request) -> Resolved:
     if request.profile is not None:
         raise InputError("--gpu-cycle", "and a profile exclude each other", "leave one out")
+    if any(name in MACHINE for name in parse_scale(request.scale)):
+        raise InputError("--scale", "needs a profile to scale", "give other cycles instead")
     given = (("--gpu-cycle", request.gpu_cycle), ("--update-cycle", request.update_cycle))
     for option, text in given:
         if text is None:
             raise InputError(option, "is missing", "give both --gpu-cycle and --update-cycle as MEAN:CV in s")
-    gpu, update = (parse_cycle(str(text), option, request.distribution) for option, text in given)
+    gpu, update = (_cycle(str(text), option, request.distribution) for option, text in given)
+    if request.strategy == "sprint" and update.mean_s == 0:
+        raise InputError("--update-cycle", "0 s is not possible for sprint", "give the update thread's cycle")
     setting = _setting(request, gpu_cycle=gpu, update_cycle=update, busy=1.0 if request.busy is None else request.busy)
     terms: dict[str, Any] = {
         "gpu_cycle": {"given": {"time_s": gpu.mean_s, "cv": gpu.cv, "source": "--gpu-cycle"}},
@@ -84,6 +101,13 @@ def _from_cycles(request: Request) -> Resolved:
         slower = gpu.mean_s * (setting.slowdown - 1)
         terms["gpu_cycle"]["t_interference"] = {"time_s": slower, "cv": 0.0, "source": "--interference"}
     return Resolved(setting, terms, [])
+
+
+def _cycle(text: str, option: str, kind: Kind) -> Jitter:
+    """As parse_cycle; an update cycle of 0 is a server that takes no time."""
+    if option == "--update-cycle" and text.partition(":")[0] in ("0", "0.0"):
+        return Constant(0.0)
+    return parse_cycle(text, option, kind)
 
 
 def workload(request: Request) -> Workload:
@@ -103,7 +127,9 @@ def workload(request: Request) -> Workload:
 
 
 def _from_profile(request: Request, estimator: Estimator) -> Resolved:
-    found = cycles(estimator, workload(request), request.nodes, request.gpus_per_node)
+    work = workload(request)
+    shape = (request.nodes, request.gpus_per_node, request.fusion_bytes)
+    found = cycles_of(request.strategy, estimator, work, *shape)
     return from_terms(request, found, estimator.profile.warnings)
 
 

@@ -37,6 +37,7 @@ def known_profile(without: tuple[str, ...] = ()) -> Profile:
     messages = [
         fit("allreduce", "message", ["log2(ranks)", "size_bytes*(ranks-1)/ranks"], [2e-5, 2e-10],
             range={"ranks": (2.0, 8.0), "time_s": (1e-9, 1e3)}),
+        fit("pingpong", "message", ["1", "size_bytes"], [2e-5, 1e-10]),
         fit("barrier", "message", ["log2(ranks)"], [1e-5]),
         fit("storage_read", "message", ["1", "size_bytes"], [1e-4, 1e-9]),
     ]  # fmt: skip
