@@ -8,7 +8,7 @@ from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.messages.drivers import rounds_for
 from sprintprof.bench.messages.limits import PIECE_BYTES
 from sprintprof.bench.messages.operands import byte_pattern, difference
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, node_count, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 
@@ -90,5 +90,5 @@ def _windows(case: Case, *, pairs: int, directions: int) -> Work:
         symmetric=directions == 2,
         before_sample=lambda: receive.fill(0),
         verify=verify,
-        extra={"driver": driver.name, "rounds": rounds, "nodes": node_count(comm)},
+        extra=columns(comm, driver, rounds),
     )

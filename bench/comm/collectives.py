@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.messages.drivers import rounds_for
 from sprintprof.bench.messages.operands import DTYPES, block, block_sum, difference, element_count
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, node_count, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, columns, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 
@@ -50,7 +50,7 @@ def measured(
         symmetric=not rooted,
         before_sample=lambda: receive.fill(0),
         verify=lambda: check(receive),
-        extra={"driver": driver.name, "rounds": rounds, "nodes": node_count(comm)},
+        extra=columns(comm, driver, rounds),
     )
 
 
@@ -236,5 +236,5 @@ def barrier(case: Case) -> Work:
         call=lambda: run(rounds),
         operations=rounds,
         cache="untouched",
-        extra={"driver": driver.name, "rounds": rounds, "nodes": node_count(case.comm)},
+        extra=columns(case.comm, driver, rounds),
     )

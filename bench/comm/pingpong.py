@@ -7,7 +7,7 @@ import numpy as np
 from sprintprof.bench.case import Case, Work
 from sprintprof.bench.messages.drivers import rounds_for
 from sprintprof.bench.messages.operands import byte_pattern, difference
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, node_count, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 
@@ -47,5 +47,5 @@ def pingpong(case: Case) -> Work:
         cache="untouched",
         before_sample=lambda: receive.fill(0),
         verify=lambda: difference(receive, byte_pattern(peer, size, case.seed), "the message"),
-        extra={"driver": driver.name, "rounds": rounds, "nodes": node_count(comm)},
+        extra=columns(comm, driver, rounds),
     )

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sprintprof.bench.messages.limits import PIECE_BYTES, pieces
-from sprintprof.bench.messages.native import load
+from sprintprof.bench.messages.native import Table, load
+from sprintprof.bench.messages.sums import SumPlan
 
 Buffer = npt.NDArray[Any]
 
@@ -47,8 +48,8 @@ class Driver(Protocol):
         """
         ...
 
-    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
-        """`rounds` times: work = send, then the steps (see `schedules`), a barrier between; seconds on this rank."""
+    def sums(self, plan: SumPlan, send: Buffer, receive: Buffer, rounds: int) -> float:
+        """`rounds` times the all-reduces of the plan, a barrier before each but the first; seconds on this rank."""
         ...
 
 
@@ -91,13 +92,15 @@ class CompiledDriver:
         )
         return elapsed.value
 
-    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
+    def sums(self, plan: SumPlan, send: Buffer, receive: Buffer, rounds: int) -> float:
         """See Driver."""
         elapsed = ctypes.c_double()
+        both = zip(plan.steps, plan.bucket_counts(), strict=True)
+        tables = (Table * 2)(*(Table(None if s is None else _at(s), 0 if s is None else len(s), n) for s, n in both))
         self._check(
-            self._loops.sp_schedule(
-                self._handle, _at(send), _at(work), _at(spare), send.size, send.itemsize, _at(steps), len(steps),
-                rounds, ctypes.byref(elapsed),
+            self._loops.sp_buckets(
+                self._handle, _at(send), _at(receive), _at(plan.packed), _at(plan.summed), _at(plan.spare),
+                send.itemsize, plan.tensor_count, plan.tensors, plan.fused, tables, rounds, ctypes.byref(elapsed),
             )
         )  # fmt: skip
         return elapsed.value
@@ -203,25 +206,44 @@ class PythonDriver:
     def _spread(self, send: Buffer) -> None:
         self._mpi.Request.Waitall([self._comm.Isend(send, peer, TAG) for peer in range(1, self._comm.size)])
 
-    def schedule(self, send: Buffer, work: Buffer, spare: Buffer, steps: npt.NDArray[np.int64], rounds: int) -> float:
+    def sums(self, plan: SumPlan, send: Buffer, receive: Buffer, rounds: int) -> float:
         """See Driver."""
-        comm, clock, elapsed = self._comm, time.perf_counter, 0.0
-        null = self._mpi.PROC_NULL
-        rows = [tuple(int(v) for v in row) for row in steps]
+        clock, elapsed, one = time.perf_counter, 0.0, plan.tensor_count
+        buckets = [(first * one, here * one, _rows(steps)) for first, here, steps in plan.buckets()]
         for i in range(rounds):
             if i:
-                comm.Barrier()
+                self._comm.Barrier()
             begin = clock()
-            work[:] = send
-            for to, at, count, source, into_at, into_count, adds in rows:
-                target = work[into_at : into_at + into_count]
-                into = spare[:into_count] if adds else target
-                comm.Sendrecv(work[at : at + count], null if to < 0 else to, TAG, into,
-                              null if source < 0 else source, TAG)  # fmt: skip
-                if adds:
-                    np.add(target, into, out=target)
+            for at, count, rows in buckets:
+                source, target = send[at : at + count], receive[at : at + count]
+                if plan.fused == 1:
+                    self._sum(source, target, plan.spare, rows)
+                    continue
+                packed, summed = plan.packed[:count], plan.summed[:count]
+                packed[:] = source
+                self._sum(packed, summed, plan.spare, rows)
+                target[:] = summed
             elapsed += clock() - begin
         return elapsed
+
+    def _sum(self, source: Buffer, work: Buffer, spare: Buffer, rows: list[tuple[int, ...]] | None) -> None:
+        comm, null = self._comm, self._mpi.PROC_NULL
+        if rows is None:
+            comm.Allreduce(source, work, self._mpi.SUM)
+            return
+        work[:] = source
+        for to, at, count, peer, into_at, into_count, adds in rows:
+            target = work[into_at : into_at + into_count]
+            into = spare[:into_count] if adds else target
+            comm.Sendrecv(
+                work[at : at + count], null if to < 0 else to, TAG, into, null if peer < 0 else peer, TAG
+            )  # fmt: skip
+            if adds:
+                np.add(target, into, out=target)
+
+
+def _rows(steps: npt.NDArray[np.int64] | None) -> list[tuple[int, ...]] | None:
+    return None if steps is None else [tuple(int(v) for v in row) for row in steps]
 
 
 def _split(buffer: Buffer) -> list[Buffer]:

@@ -183,25 +183,61 @@ typedef struct {
     int64_t send_to, send_at, send_count, receive_from, receive_at, receive_count, adds;
 } Step;
 
-/* `rounds` times: work = from, then all steps. Peers < 0 mean none. A barrier before each round but the first. */
-int sp_schedule(MPI_Comm comm, const char *from, char *work, char *spare, int64_t count, int itemsize,
-                const Step *steps, int64_t step_count, int64_t rounds, double *elapsed_s)
+static int steps_once(MPI_Comm comm, char *work, char *spare, int itemsize, const Step *steps, int64_t step_count)
 {
     MPI_Datatype type = type_of(itemsize);
+    for (const Step *s = steps; s < steps + step_count; s++) {
+        char *into = s->adds ? spare : work + s->receive_at * itemsize;
+        int to = s->send_to < 0 ? MPI_PROC_NULL : (int)s->send_to;
+        int source = s->receive_from < 0 ? MPI_PROC_NULL : (int)s->receive_from;
+        TRY(MPI_Sendrecv(work + s->send_at * itemsize, (int)s->send_count, type, to, TAG, into, (int)s->receive_count,
+                         type, source, TAG, comm, MPI_STATUS_IGNORE));
+        if (s->adds)
+            add(work + s->receive_at * itemsize, spare, s->receive_count, itemsize);
+    }
+    return MPI_SUCCESS;
+}
+
+/* A table of steps for vectors of `count` elements; none means MPI_Allreduce. */
+typedef struct {
+    const Step *steps;
+    int64_t step_count, count;
+} Table;
+
+/* Sum of `table->count` elements over all ranks, from `from` to `to`. */
+static int sum_once(MPI_Comm comm, const char *from, char *to, char *spare, int itemsize, const Table *table)
+{
+    if (!table->steps)
+        return MPI_Allreduce(from, to, (int)table->count, type_of(itemsize), MPI_SUM, comm);
+    memcpy(to, from, (size_t)(table->count * itemsize));
+    return steps_once(comm, to, spare, itemsize, table->steps, table->step_count);
+}
+
+/* `rounds` times: all-reduce `tensors` tensors of `tensor_count` elements each, `fused` of them at a time through the
+ * buffers `packed` and `summed` (one at a time and in place where fused is 1). `tables` has the full bucket's and the
+ * last one's. A barrier before each round but the first. */
+int sp_buckets(MPI_Comm comm, const char *from, char *to, char *packed, char *summed, char *spare, int itemsize,
+               int64_t tensor_count, int64_t tensors, int64_t fused, const Table *tables, int64_t rounds,
+               double *elapsed_s)
+{
     double elapsed = 0.0;
+    size_t one = (size_t)(tensor_count * itemsize);
     for (int64_t i = 0; i < rounds; i++) {
         if (i)
             TRY(MPI_Barrier(comm));
         double begin = now_s();
-        memcpy(work, from, (size_t)(count * itemsize));
-        for (const Step *s = steps; s < steps + step_count; s++) {
-            char *into = s->adds ? spare : work + s->receive_at * itemsize;
-            int to = s->send_to < 0 ? MPI_PROC_NULL : (int)s->send_to;
-            int source = s->receive_from < 0 ? MPI_PROC_NULL : (int)s->receive_from;
-            TRY(MPI_Sendrecv(work + s->send_at * itemsize, (int)s->send_count, type, to, TAG, into,
-                             (int)s->receive_count, type, source, TAG, comm, MPI_STATUS_IGNORE));
-            if (s->adds)
-                add(work + s->receive_at * itemsize, spare, s->receive_count, itemsize);
+        for (int64_t first = 0; first < tensors; first += fused) {
+            int64_t here = tensors - first < fused ? tensors - first : fused;
+            const Table *table = here == fused ? &tables[0] : &tables[1];
+            if (fused == 1) {
+                TRY(sum_once(comm, from + first * one, to + first * one, spare, itemsize, table));
+                continue;
+            }
+            for (int64_t t = 0; t < here; t++)
+                memcpy(packed + t * one, from + (first + t) * one, one);
+            TRY(sum_once(comm, packed, summed, spare, itemsize, table));
+            for (int64_t t = 0; t < here; t++)
+                memcpy(to + (first + t) * one, summed + t * one, one);
         }
         elapsed += now_s() - begin;
     }

@@ -17,6 +17,12 @@ FLAGS = ("-O2", "-fPIC", "-shared")
 COMPILE_TIMEOUT_S = 60.0
 
 
+class Table(ctypes.Structure):
+    """`Table` of loops.c."""
+
+    _fields_ = (("steps", ctypes.c_void_p), ("step_count", ctypes.c_int64), ("count", ctypes.c_int64))
+
+
 def load(comm: Any) -> ctypes.CDLL | str:
     """The compiled loops, on every rank of `comm` alike, or the reason why there are none. Collective.
 
@@ -115,4 +121,5 @@ def _declare(loops: ctypes.CDLL, handle_bytes: int) -> None:
     loops.sp_pingpong.argtypes = [comm, pointer, pointer, long, whole, whole, long]
     loops.sp_stream.argtypes = [comm, pointer, pointer, whole, whole, whole, whole, whole, long]
     loops.sp_collective.argtypes = [comm, whole, pointer, pointer, whole, whole, long, elapsed]
-    loops.sp_schedule.argtypes = [comm, pointer, pointer, pointer, long, whole, pointer, long, long, elapsed]
+    buffers = [pointer] * 5
+    loops.sp_buckets.argtypes = [comm, *buffers, whole, long, long, long, ctypes.POINTER(Table), long, elapsed]

@@ -8,8 +8,9 @@ from sprintprof.bench.case import Case, Skip
 from sprintprof.bench.messages.drivers import Driver, choose_driver
 from sprintprof.bench.messages.limits import over_memory, too_large
 from sprintprof.bench.registry import Axis
-from sprintprof.bench.world.placement import PLACEMENTS
+from sprintprof.bench.world.placement import PLACEMENTS, node_numbers
 from sprintprof.bench.world.world import boot_id
+from sprintprof.records import Value
 
 PLACEMENT = Axis("placement", str, "packed", f"which ranks take part: {', '.join(PLACEMENTS)} (one per node)")
 PRECISION = Axis("precision", str, "fp32", "type of the elements: fp32 or fp64")
@@ -34,14 +35,19 @@ def prepare(case: Case, benchmark: str, size_bytes: int, buffer_bytes: int) -> D
     return choose_driver(comm)
 
 
-def node_count(comm: Any) -> int:
-    """Nodes the ranks of `comm` are on: leaders of its shared-memory splits. Collective."""
+def nodes_of(comm: Any) -> tuple[int, ...]:
+    """Node of each rank of `comm`, by shared memory and kernel. Collective."""
     from mpi4py import MPI
 
     shared = comm.Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
     leader = shared.bcast(comm.rank, root=0)
     shared.Free()
-    return len(set(comm.allgather((leader, boot_id()))))
+    return node_numbers(comm.allgather((leader, boot_id())))
+
+
+def columns(comm: Any, driver: Driver, rounds: int) -> dict[str, Value]:
+    """Values of COLUMNS. Collective."""
+    return {"driver": driver.name, "rounds": rounds, "nodes": len(set(nodes_of(comm)))}
 
 
 def available_bytes() -> int | None:
