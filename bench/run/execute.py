@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from sprintprof.bench.world.finish import guard
 from sprintprof.bench.world.idle import idle_until, wake
 from sprintprof.bench.world.world import World
 from sprintprof.environment.collect import collect, to_plain
+from sprintprof.environment.telemetry import open_telemetry
 from sprintprof.records import Measurement, Point, RunHeader
 from sprintprof.store import RunWriter, gather_environments, open_run
 
@@ -74,17 +75,17 @@ class Outcome(msgspec.Struct, frozen=True):
         return 1 if self.stopped_by or self.left or self.counts.get("failed") else 0
 
 
-def execute(request: RunRequest, world: World, telemetry: TelemetrySource | None = None) -> Outcome | None:
+def execute(request: RunRequest, world: World) -> Outcome | None:
     """Run the plan. Collective over the world; the outcome is on rank 0, None elsewhere.
 
     Raises InputError (on rank 0) where the output cannot be opened. Every other trouble ends up in the results.
     """
     scratch = Path(tempfile.mkdtemp(prefix=".sprintprof-", dir=_scratch_folder(request)))
     try:
-        with guard(world), catch_signals(leader=world.rank == 0) as stop:
+        with guard(world), catch_signals(leader=world.rank == 0) as stop, ExitStack() as until_end:
             record = to_plain(_environment(request, world))
             environments, index = gather_environments(world.comm, record) if world.comm else ([record], [0])
-            crew = Crew(request, world, scratch, telemetry)
+            crew = Crew(request, world, scratch, until_end)
             if world.rank:
                 crew.follow()
                 return None
@@ -123,6 +124,7 @@ def _environment(request: RunRequest, world: World) -> dict[str, Any]:
             "mpi.launcher": world.launcher,
             "mpi.ranks": world.size,
             "mpi.ranks_on_node": sum(node == mine for node in world.nodes),
+            "local_rank": local_rank(world),
         }
     folder = request.output.parent
     return collect(request.command, world=facts, results=folder, scratch=request.scratch or folder)
@@ -131,11 +133,12 @@ def _environment(request: RunRequest, world: World) -> dict[str, Any]:
 class Crew:
     """The ranks of a run while they measure."""
 
-    def __init__(self, request: RunRequest, world: World, scratch: Path, telemetry: TelemetrySource | None) -> None:
+    def __init__(self, request: RunRequest, world: World, scratch: Path, until_end: ExitStack) -> None:
         self._request = request
         self._world = world
         self._scratch = scratch
-        self._telemetry = telemetry
+        self._until_end = until_end
+        self._telemetries: dict[bool, TelemetrySource] = {}
         self._clock = RunClock()
         self._engines: dict[str, Engine] = {}
 
@@ -199,7 +202,8 @@ class Crew:
         if isinstance(work, Exception) or engine is None:
             return as_measurement(point, outcome(work if isinstance(work, Exception) else Skip("no engine")))
         settings = self._request.settings
-        return measure_point(point, work, engine, settings, self._clock, self._telemetry, self._request.limits)
+        telemetry = self._telemetry(point)
+        return measure_point(point, work, engine, settings, self._clock, telemetry, self._request.limits)
 
     def _together(self, point: Point) -> Measurement | None:
         """A parallel point, on every rank that takes part; the others return at once."""
@@ -208,7 +212,8 @@ class Crew:
             return None
         engine, work = self._build(point, comm)
         settings, limits = self._request.settings, self._request.limits
-        return measure_parallel(point, work, comm, settings, self._clock, engine, self._telemetry, limits)
+        telemetry = self._telemetry(point) if comm.rank == 0 else None
+        return measure_parallel(point, work, comm, settings, self._clock, engine, telemetry, limits)
 
     def _build(self, point: Point, comm: Any) -> tuple[Engine | None, Work | Exception]:
         """The point's engine and Work, or what building it raised: whatever that is, it is the point's outcome."""
@@ -224,10 +229,23 @@ class Crew:
             return engine, TypeError(f"the benchmark returned {type(work).__name__}, not Work")
         return engine, work
 
+    def _telemetry(self, point: Point) -> TelemetrySource:
+        """With the GPU's fields only for points that use it: an idle GPU's low clock says nothing of a CPU kernel."""
+        gpu = point.engine == "cupy"
+        if gpu not in self._telemetries:
+            opened = open_telemetry(self._clock.now_s, gpu=gpu, local_rank=local_rank(self._world))
+            self._telemetries[gpu] = self._until_end.enter_context(opened)
+        return self._telemetries[gpu]
+
     def _engine(self, name: str) -> Engine:
         if name not in self._engines:
             self._engines[name] = get_engine(name)
         return self._engines[name]
+
+
+def local_rank(world: World) -> int:
+    """This rank's number among the ranks of its node."""
+    return sum(node == world.nodes[world.rank] for node in world.nodes[: world.rank])
 
 
 def placement(point: Point) -> str:

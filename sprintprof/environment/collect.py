@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sprintprof.environment.cpu_fields import RAPL, RaplEnergy
 from sprintprof.environment.fabric import fabric_record, file_system
+from sprintprof.environment.gpu import gpu_record
 from sprintprof.environment.host import host_record
-from sprintprof.environment.registry import Record
+from sprintprof.environment.registry import KEYS, Record
 from sprintprof.environment.software import software_record
 from sprintprof.records import Missing
 
@@ -22,13 +24,16 @@ def collect(
 ) -> Record:
     """Everything the registry knows about this process, each field a value or Missing(reason).
 
-    `world` holds the fields that only the MPI world knows (`mpi.*`, `node.index`), keyed as in the registry.
+    `world` holds the fields that only the MPI world knows (`mpi.*`, `node.index`), keyed as in the registry, and
+    `local_rank`, by which the rank's GPU is chosen.
     `results` and `scratch` are folders whose file systems are named.
     """
-    record = {**host_record(), **software_record(command), **fabric_record()}
-    for key in ("library", "standard", "thread_level", "launcher", "ranks", "ranks_on_node"):
-        record[f"mpi.{key}"] = Missing("no MPI world")
-    record.update(world or {})
+    facts = dict(world or {})
+    local_rank = facts.pop("local_rank", 0)
+    record = {**host_record(), **software_record(command), **fabric_record(), **gpu_record(local_rank)}
+    record |= dict.fromkeys((k for k in KEYS if k.startswith("mpi.")), Missing("no MPI world"))
+    record |= {"node.index": Missing("no MPI world"), "energy.rapl": not isinstance(RaplEnergy(RAPL)(), Missing)}
+    record |= facts
     for name, folder in (("results", results), ("scratch", scratch)):
         record[f"storage.{name}"] = file_system(folder) if folder else Missing("no folder given")
     return record
