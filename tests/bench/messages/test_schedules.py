@@ -149,6 +149,7 @@ def test_names() -> None:
             parse_algorithm(wrong)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(0, 1000), st.integers(1, 40))
 def test_cut_covers_the_span(start: int, length: int, parts: int) -> None:
     pieces = cut((start, start + length), parts)

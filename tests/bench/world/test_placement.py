@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sprintprof.bench.world.placement import PLACEMENTS, binding_warnings, choose_members, node_numbers
@@ -23,6 +23,7 @@ def test_two_network_namespaces_of_one_kernel_are_two_nodes() -> None:
     assert node_numbers([(0, "a"), (1, "a")]) == (0, 1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab")), min_size=1))
 def test_numbers_are_dense_and_in_order(keys: list[tuple[int, str]]) -> None:
     numbers = node_numbers(keys)
@@ -47,6 +48,7 @@ def test_what_cannot_be_placed_says_why(ranks: int, placement: str, message: str
         choose_members((0, 0, 1, 1, 1, 2), ranks, placement)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(1, 12), st.sampled_from(PLACEMENTS))
 def test_members_are_distinct_ranks_of_the_world(raw: list[int], ranks: int, placement: str) -> None:
     nodes = node_numbers([(n, "") for n in raw])
