@@ -55,7 +55,15 @@ def memory_copy(case: Case) -> Work:
         (hs,) = hosted(case, source)
         return compare(case, target, places(hs.shape, case.seed), lambda i: [float(hs[i])])
 
-    return Work(call=lambda: run(source, target), flop=0.0, bytes=2.0 * size, working_set_bytes=2 * size, verify=verify)
+    few = _few(case, 2)
+    return Work(
+        call=lambda: run(source, target),
+        flop=0.0,
+        bytes=2.0 * size,
+        working_set_bytes=2 * size,
+        verify=verify,
+        prime=lambda: run(*few),
+    )
 
 
 @benchmark(

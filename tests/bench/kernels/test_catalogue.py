@@ -118,6 +118,13 @@ def test_the_working_set_holds_at_least_what_must_move(name: str) -> None:
     assert least <= build(chosen, name).working_set_bytes
 
 
+def test_the_working_set_holds_the_columns_of_a_convolution() -> None:
+    """3×3 over 8×8 with padding: 9 columns an element, so the workspace is at least 9 images."""
+    work = build(case("conv_forward", height=8, width=8, kernel_w=3, stride_h=1, pad_w=1), "conv_forward")
+    image_bytes = 4 * 2 * 4 * 8 * 8
+    assert work.working_set_bytes >= work.bytes + 9 * image_bytes
+
+
 class Breaking:
     """The CPU engine until `fault` is set: then its operations do nothing, or leave 1.01 of what they should."""
 

@@ -64,6 +64,8 @@ def test_reading_warm(tmp_path: Path, closing: list[Work], layout: str, readers:
         work.call()
     assert work.verify is not None
     assert work.verify() == ""
+    pool: Any = work.call.__self__  # type: ignore[attr-defined]
+    assert len({last["index"] for last in pool.last()}) == readers, "readers share the samples, none reads all"
     assert (work.operations, work.bytes, work.working_set_bytes) == (7, 30_000, 210_000)
     assert work.cache == "untouched"
     assert work.before_sample is None
