@@ -1,15 +1,16 @@
-"""`sprintprof networks`: list, show."""
+"""`sprintprof networks`: list, show, import."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from sprintprof.cli.output import JSON_OPTION, emit_json, stdout_console
 from sprintprof.records.errors import InputError
-from sprintprof.units import format_size
+from sprintprof.units import format_size, parse_size_bytes
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(verb, name="networks")
     verb.command("list")(list_)
     verb.command("show")(show)
+    verb.command("import")(import_)
 
 
 def list_(json_to: str | None = JSON_OPTION) -> None:
@@ -40,15 +42,23 @@ def list_(json_to: str | None = JSON_OPTION) -> None:
 def show(
     name: str = typer.Argument(help="Built-in network, or the path of a network file."),
     input_: str | None = typer.Option(None, "--input", metavar="CxHxW", help="Input in place of the file's."),
-    batch: int | None = typer.Option(None, "--batch", help="Add FLOP and bytes of a training step on a sub-batch."),
-    precision: str = typer.Option("fp32", "--precision", help="Of that step: fp64, fp32, tf32, fp16, bf16."),
+    batch: int | None = typer.Option(None, "--batch", help="Add FLOP, bytes and memory of training on a sub-batch."),
+    precision: str = typer.Option("fp32", "--precision", help="Of that training: fp64, fp32, tf32, fp16, bf16."),
+    optimizer: str = typer.Option("momentum", "--optimizer", help="Of that training: sgd, momentum, lars, adam."),
+    memory: str | None = typer.Option(None, "--memory", metavar="SIZE", help="Name the largest sub-batch that fits."),
     json_to: str | None = JSON_OPTION,
 ) -> None:
     """Show a network's layers with output shapes, parameters and multiply-adds."""
+    from typing import cast
+
     from sprintprof.networks import load_network
     from sprintprof.networks.describe import describe
+    from sprintprof.networks.memory import Optimizer, largest_batch
 
-    result = describe(load_network(name, _parse_shape(input_)), batch, precision)
+    network, kind = load_network(name, _parse_shape(input_)), cast("Optimizer", optimizer)
+    result = describe(network, batch, precision, kind)
+    if memory is not None:
+        result["largest_batch"] = largest_batch(network, parse_size_bytes(memory, "--memory"), precision, kind)
     if json_to:
         emit_json(result, json_to)
     if json_to == "-":
@@ -61,6 +71,32 @@ def show(
         step = result["step"]
         least = f"{step['flop']:.4g} FLOP, at least {format_size(step['bytes'])} moved, {step['kernel_calls']} kernels"
         console.print(f"one training step on {batch} samples in {precision}: {least}")
+        parts = [f"{key.removesuffix('_bytes')} {format_size(size)}" for key, size in result["memory"].items()]
+        console.print(f"memory ({optimizer}): {', '.join(parts)}")
+    if memory is not None:
+        console.print(f"largest sub-batch in {memory}: {result['largest_batch']}")
+
+
+def import_(
+    model: str = typer.Argument(help="ONNX file."),
+    output: str = typer.Option(..., "--output", "-o", metavar="FILE", help="Network file to write; not overwritten."),
+    input_: str | None = typer.Option(None, "--input", metavar="CxHxW", help="For models that leave it open."),
+    tensor: str | None = typer.Option(None, "--tensor", help="Which of several outputs is the network's."),
+    json_to: str | None = JSON_OPTION,
+) -> None:
+    """Turn an ONNX model into a network file. Weights are not read, only shapes."""
+    from sprintprof.networks import load_network
+    from sprintprof.networks.describe import summary
+    from sprintprof.networks.from_onnx import import_onnx
+    from sprintprof.networks.writer import save_network
+
+    save_network(import_onnx(model, _parse_shape(input_), tensor), output)
+    result = summary(load_network(Path(output)))
+    if json_to:
+        emit_json(result, json_to)
+    if json_to != "-":
+        counts = f"{result['parameters']:,} parameters, {result['multiply_adds']:,} multiply-adds a sample"
+        stdout_console().print(f"{output}: {result['layer_count']} layers, {counts}")
 
 
 def _parse_shape(text: str | None) -> tuple[int, ...] | None:

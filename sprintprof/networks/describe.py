@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from sprintprof.networks.memory import Optimizer, memory_use
 from sprintprof.networks.network import INPUT, Network
 
 
@@ -22,11 +25,14 @@ def summary(network: Network) -> dict[str, Any]:
     }
 
 
-def describe(network: Network, batch: int | None = None, precision: str = "fp32") -> dict[str, Any]:
+def describe(
+    network: Network, batch: int | None = None, precision: str = "fp32", optimizer: Optimizer = "momentum"
+) -> dict[str, Any]:
     """`summary` and `layers`: each with name, kind, inputs (names), output_shape, parameters, multiply_adds.
 
-    With a sub-batch also `step`: FLOP, least bytes and kernel calls of one training step; the same by layer and
-    direction. Raises InputError for a batch under 1 or an unknown precision.
+    With a sub-batch also `step`: FLOP, least bytes and kernel calls of one training step, the first two by layer and
+    direction too; and `memory`: the bytes of MemoryUse and `total_bytes`. Raises InputError for a batch under 1 or an
+    unknown precision or optimizer.
     """
     layers: list[dict[str, Any]] = [
         {
@@ -49,4 +55,6 @@ def describe(network: Network, batch: int | None = None, precision: str = "fp32"
         sums["bytes"] += item.call.bytes
     flop, traffic = sum(c.call.flop for c in calls), sum(c.call.bytes for c in calls)
     step = {"batch": batch, "precision": precision, "flop": flop, "bytes": traffic, "kernel_calls": len(calls)}
-    return {**result, "step": step}
+    use = memory_use(network, batch, precision, optimizer)
+    memory = {**msgspec.structs.asdict(use), "total_bytes": use.total_bytes}
+    return {**result, "step": step, "memory": memory}

@@ -22,7 +22,7 @@ T = TypeVar("T")
 MAX_BYTES = 512 << 10
 """Greatest file read. The standard library's parser needs seconds for 10 MB."""
 MAX_LINE = 4000
-MAX_DOTS = 100
+MAX_DOTS = 50
 """Most dots in a line: the parser's time and memory grow with the square of a dotted key's length."""
 
 _PATH = re.compile(r"^(?P<what>.*?) - at (?P<key>`key` in )?`\$?(?P<path>.*)`$", re.DOTALL)

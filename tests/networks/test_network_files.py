@@ -196,7 +196,7 @@ HOSTILE = {
     "a chain of blocks": layer('block = "b0"')
     + "".join(f'[blocks.b{i}]\nlayers = [{{ block = "b{i + 1}" }}]\n' for i in range(3000))
     + '[blocks.b3000]\nlayers = [{ kind = "relu" }]',
-    "dotted keys": "\n".join(f"k{i}" + ".a" * 95 + " = 1" for i in range(2500)),
+    "dotted keys": "\n".join(f"k{i}" + ".a" * 48 + " = 1" for i in range(4900)),
     "many layers, the last wrong": layer('kind = "relu", inputs = "' + "n" * 3000 + '"', '{ kind = "relu" },\n' * 9000),
     "many long names": layer(
         'kind = "relu", inputs = "' + "n" * 190 + '"',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sprintprof.networks.kernels import KernelCall
-from sprintprof.networks.kinds.base import Count, Kind, LayerError, Shape, Step, image, show
+from sprintprof.networks.kinds.base import Count, Kept, Kind, LayerError, Shape, Step, image, show
 from sprintprof.networks.kinds.convolution import Conv
 from sprintprof.networks.kinds.dense import Linear
 
@@ -50,6 +50,9 @@ class Patches(Kind, frozen=True, kw_only=True):
         elements = math.prod(self.output(shapes))
         calls = [step.call("copy", features=elements)]
         return [*calls, step.call(positions, channels=elements, spatial=1)] if self.positions else calls
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return self._conv().forward(shapes, step) + self._moved(shapes, step, "bias_forward")
@@ -96,6 +99,9 @@ class Attention(Kind, frozen=True, kw_only=True):
 
     def _softmax(self, kernel: str, shape: Shape, step: Step) -> KernelCall:
         return step.call(kernel, batch=step.batch * self.heads * shape[0], features=shape[0])
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True, extra=4 * math.prod(shapes[0]) + self.heads * shapes[0][0] ** 2)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         first, last = self._products(shapes)

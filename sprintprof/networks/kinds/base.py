@@ -46,6 +46,14 @@ class Step(msgspec.Struct, frozen=True):
         return KernelCall(kernel, {name: values[name] for name in KERNELS[kernel].parameters})
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What backward reads again: all inputs, the output, and `extra` elements per sample of the layer's own."""
+
+    inputs: bool = False
+    output: bool = False
+    extra: int = 0
+
+
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of one layer, as read from the file. All counts are per sample unless a Step says how many there are.
 
@@ -69,6 +77,14 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         """Kernels of the forward pass."""
         return []
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        """What stays in memory between forward and backward."""
+        return Kept()
+
+    def workspace(self, shapes: tuple[Shape, ...]) -> int:
+        """Elements per sample of the buffer a kernel of this layer may want (columns of a convolution)."""
+        return 0
 
     def backward(self, shapes: tuple[Shape, ...], step: Step, data: bool) -> list[KernelCall]:
         """Kernels of the backward pass; `data` says whether the gradient of the inputs is wanted."""

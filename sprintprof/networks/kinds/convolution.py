@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from sprintprof.networks.kernels import KernelCall, conv_output
-from sprintprof.networks.kinds.base import Count, Kind, LayerError, Padding, Shape, Step, Window, image, pair, show
+from sprintprof.networks.kinds.base import (
+    Count,
+    Kept,
+    Kind,
+    LayerError,
+    Padding,
+    Shape,
+    Step,
+    Window,
+    image,
+    pair,
+    show,
+)
 from sprintprof.records import Value
 
 
@@ -52,6 +64,12 @@ class Conv(Kind, frozen=True, kw_only=True):
     def multiply_adds(self, shapes: tuple[Shape, ...]) -> int:
         _, height, width = self.output(shapes)
         return self._weights(shapes[0]) * height * width
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
+
+    def workspace(self, shapes: tuple[Shape, ...]) -> int:
+        return columns(self.geometry(shapes[0]))
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         calls = [step.call("conv_forward", **self.geometry(shapes[0]))]
@@ -107,6 +125,13 @@ class ConvTranspose(Kind, frozen=True, kw_only=True):
         conv, output = self._conv(shapes[0])
         return conv.multiply_adds((output,))
 
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
+
+    def workspace(self, shapes: tuple[Shape, ...]) -> int:
+        conv, output = self._conv(shapes[0])
+        return conv.workspace((output,))
+
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         conv, output = self._conv(shapes[0])
         calls = [step.call("conv_backward_data", **conv.geometry(output))]
@@ -125,3 +150,15 @@ def bias_calls(kernel: str, wanted: bool, shape: Shape, step: Step) -> list[Kern
         return []
     channels, height, width = image(shape)
     return [step.call(kernel, channels=channels, spatial=height * width)]
+
+
+def columns(geometry: dict[str, Value]) -> int:
+    """Elements of one sample's im2col matrix; 0 for a pointwise convolution, whose input is that matrix."""
+    if all(
+        geometry[f"{name}_{axis}"] == least
+        for name, least in (("kernel", 1), ("stride", 1), ("pad", 0))
+        for axis in "hw"
+    ):
+        return 0
+    height, width = conv_output(geometry)
+    return int(geometry["channels"]) * int(geometry["kernel_h"]) * int(geometry["kernel_w"]) * height * width

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sprintprof.networks.kernels import KernelCall
-from sprintprof.networks.kinds.base import Count, Kind, Shape, Step
+from sprintprof.networks.kinds.base import Count, Kept, Kind, Shape, Step
 
 
 class Linear(Kind, frozen=True):
@@ -34,6 +34,9 @@ class Linear(Kind, frozen=True):
         if kernel.startswith("bias"):
             return step.call(kernel, batch=step.batch * rows, channels=self.features, spatial=1)
         return step.call(kernel, batch=step.batch * rows, in_features=features, out_features=self.features)
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         names = ["linear_forward"] + ["bias_forward"] * self.bias

@@ -8,11 +8,14 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from sprintprof.networks.kernels import KernelCall
-from sprintprof.networks.kinds.base import Kind, LayerError, Shape, Step, image, show
+from sprintprof.networks.kinds.base import Kept, Kind, LayerError, Shape, Step, image, show
 
 
 class Relu(Kind, frozen=True):
     """max(x, 0). ReLU6 costs the same."""
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(output=True)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return [step.call("relu_forward", features=math.prod(shapes[0]))]
@@ -25,6 +28,9 @@ class _Smooth(Kind, frozen=True):
     """An activation by a smooth function. Backward reads the input again."""
 
     function: ClassVar[str]
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return [step.call("activation_forward", features=math.prod(shapes[0]), function=self.function)]
@@ -63,6 +69,9 @@ class Dropout(Kind, frozen=True):
 
     rate: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.5
 
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(extra=math.prod(shapes[0]))
+
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return [] if step.inference else [step.call("dropout_forward", features=math.prod(shapes[0]))]
 
@@ -84,6 +93,9 @@ class Scale(Kind, frozen=True):
 
     def _call(self, kernel: str, shape: Shape, step: Step) -> list[KernelCall]:
         return [step.call(kernel, channels=shape[0], spatial=shape[1] * shape[2])]
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return self._call("scale_forward", shapes[0], step)

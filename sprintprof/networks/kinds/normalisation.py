@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sprintprof.networks.kernels import KernelCall
-from sprintprof.networks.kinds.base import Count, Kind, Shape, Step, planes
+from sprintprof.networks.kinds.base import Count, Kept, Kind, Shape, Step, planes
 
 
 class _Trained(Kind, frozen=True):
@@ -17,6 +17,9 @@ class _Trained(Kind, frozen=True):
     def _numbers(self, shape: Shape) -> int:
         """How many numbers the scale has."""
         return planes(shape)[0]
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True)
 
     def tensors(self, shapes: tuple[Shape, ...]) -> dict[str, int]:
         wanted = {"scale": self.scale, "shift": self.shift}
@@ -58,6 +61,9 @@ class Lrn(Kind, frozen=True):
     """Local response normalisation over `size` channels (AlexNet, GoogLeNet)."""
 
     size: Count = 5
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=True, output=True, extra=math.prod(shapes[0]))
 
     def _call(self, kernel: str, shape: Shape, step: Step) -> KernelCall:
         channels, spatial = planes(shape)

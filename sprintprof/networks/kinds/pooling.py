@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sprintprof.networks.kernels import KernelCall, pool_output
-from sprintprof.networks.kinds.base import Kind, LayerError, Padding, Shape, Step, Window, image, pair
+from sprintprof.networks.kinds.base import Kept, Kind, LayerError, Padding, Shape, Step, Window, image, pair
 from sprintprof.records import Value
 
 
@@ -33,6 +33,9 @@ class Pool(Kind, frozen=True, kw_only=True):
     def output(self, shapes: tuple[Shape, ...]) -> Shape:
         return (shapes[0][0], *pool_output(self.geometry(shapes[0])))
 
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=self.mode == "max", output=self.mode == "max")
+
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return [step.call("pool_forward", **self.geometry(shapes[0]))]
 
@@ -51,6 +54,9 @@ class GlobalPool(Kind, frozen=True):
 
     def output(self, shapes: tuple[Shape, ...]) -> Shape:
         return (image(shapes[0])[0], 1, 1)
+
+    def kept(self, shapes: tuple[Shape, ...]) -> Kept:
+        return Kept(inputs=self.mode == "max", output=self.mode == "max")
 
     def forward(self, shapes: tuple[Shape, ...], step: Step) -> list[KernelCall]:
         return self._window(shapes[0]).forward(shapes, step)
