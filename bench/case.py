@@ -54,7 +54,8 @@ class Work(msgspec.Struct):
     `path` says what `bytes` move through, and so which limit of the machine applies: "memory", "link" (host to
     device), "network", or "none". `symmetric` is False where ranks have different jobs (a root), so that a slower one
     is no straggler. `prime` runs untimed after a flush: the same operation on small operands of its own, so that its
-    code is warm again and only the operands are cold (on a CPU a flush evicts code too: 30-60 µs a call).
+    code is warm again and only the operands are cold (on a CPU a flush evicts code too: 30-60 µs a call). `flags` are
+    those of `sprintprof.records.FLAGS` that only the benchmark can know: "staged", "emulated".
     """
 
     call: Callable[[], object]
@@ -70,4 +71,5 @@ class Work(msgspec.Struct):
     path: str = "memory"
     symmetric: bool = True
     prime: Callable[[], object] | None = None
+    flags: tuple[str, ...] = ()
     extra: dict[str, Value] = {}

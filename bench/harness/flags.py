@@ -12,7 +12,10 @@ from sprintprof.stats.median import MIN_SAMPLES, relative_half_width
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What was found: in the samples, in how warm-up and batching went, in telemetry, limits and ranks."""
+    """What was found: in the samples, in how warm-up and batching went, in telemetry, limits and ranks.
+
+    `declared` are flags the benchmark gives itself.
+    """
 
     settled: bool = True
     resolved: bool = True
@@ -21,10 +24,17 @@ class Evidence(msgspec.Struct, frozen=True):
     throttled: bool = False
     above_peak: bool = False
     straggler: bool = False
+    declared: tuple[str, ...] = ()
 
 
 def find_flags(times_s: npt.NDArray[np.float64], target_ci: float, evidence: Evidence) -> tuple[str, ...]:
-    """The flags that apply to samples `times_s` (n,) in the order taken, in the order of FLAGS."""
+    """The flags that apply to samples `times_s` (n,) in the order taken, in the order of FLAGS.
+
+    Raises ValueError where the benchmark declares one that does not exist.
+    """
+    unknown = set(evidence.declared) - set(FLAGS)
+    if unknown:
+        raise ValueError(f"there is no flag {', '.join(sorted(unknown))}")
     enough = len(times_s) >= MIN_SAMPLES
     found = {
         "noisy": enough and relative_half_width(times_s) > target_ci,
@@ -36,7 +46,7 @@ def find_flags(times_s: npt.NDArray[np.float64], target_ci: float, evidence: Evi
         "above-peak": evidence.above_peak,
         "straggler": evidence.straggler,
     }
-    return tuple(flag for flag in FLAGS if found.get(flag, False))
+    return tuple(flag for flag in FLAGS if found.get(flag, False) or flag in evidence.declared)
 
 
 def exceeds(limits: Limits | None, fastest: PeakShare, cache_state: str, fit: str) -> bool:

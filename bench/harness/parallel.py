@@ -58,19 +58,29 @@ def measure_parallel(
     rank raises in the middle of a call that others cannot finish without it, they wait for ever, and only the
     launcher or a watchdog can end that. Benchmarks check sizes before they communicate.
     """
-    trouble = agree(comm, outcome(work) if isinstance(work, Exception) else None)
     taken: _Taken | None = None
-    if trouble is None and isinstance(work, Work):
+    try:
+        if isinstance(work, Exception):
+            raise work
         taken = _Taken(work, comm, settings, clock, engine)
+        mine = None
+    except Exception as error:  # noqa: BLE001  (whatever a benchmark raises is the point's outcome)
+        mine = outcome(error)
+    trouble = agree(comm, mine)
+    if trouble is None and taken is not None:
         trouble = taken.run()
     if isinstance(work, Work):
         problem = close(work)
         trouble = agree(comm, Outcome("failed", problem) if problem else None) if trouble is None else trouble
     if comm.Get_rank() != 0:
         return None
-    if trouble is not None or taken is None:
-        return as_measurement(point, trouble or Outcome("failed", "no rank could begin"))
-    return taken.summary(point, telemetry, limits)
+    try:
+        if trouble is None and taken is not None:
+            return taken.summary(point, telemetry, limits)
+    except Exception as error:  # noqa: BLE001  (as above)
+        trouble = outcome(error)
+    assert trouble is not None
+    return as_measurement(point, trouble)
 
 
 class _Taken:
@@ -88,7 +98,8 @@ class _Taken:
         self._sampler = Sampler(work, clock, engine, flush=flush)
         self._quality = clock.quality(self._sampler.timer)
         self._procedure = Procedure(settings, self._quality, clock, alone=True, batchable=work.timed is None)
-        self._sync: Synchroniser = synchroniser(settings.sync, comm, clock)
+        self._clock = clock
+        self._sync: Synchroniser
         self._mine = np.zeros(6)  # whole sample by timer and by host, start, preparation, late, error
         self._rows = np.zeros((comm.Get_size(), 6)) if self._root else None
         self._rank_rows: list[_Floats] = []
@@ -96,6 +107,7 @@ class _Taken:
 
     def run(self) -> Outcome | None:
         """Take samples until rank 0 wants no more, then check results (collective): the common outcome."""
+        self._sync = synchroniser(self._settings.sync, self._comm, self._clock)
         calls = np.zeros(1, np.int64)
         trouble: Outcome | None = None
         while True:

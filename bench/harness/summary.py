@@ -91,6 +91,7 @@ def summarise(
         throttled=is_throttled(around.throttled_share),
         above_peak=exceeds(limits, shares[1], state, fit),
         straggler=around.straggler,
+        declared=work.flags,
     )
     extra: dict[str, Value] = {
         "calls": int(np.median(samples.columns["calls"])),

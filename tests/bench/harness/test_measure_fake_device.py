@@ -304,6 +304,13 @@ def test_times_are_per_operation(make_device: Any, point: Point, warm: Callable[
     assert found.extra["host_median_s"] == pytest.approx(2e-6, rel=0.1)
 
 
+def test_flags_only_the_benchmark_can_know(make_device: Any, point: Point) -> None:
+    device = make_device()
+    assert measured(device, point, Work(device.kernel(1e-3), flags=("staged",))).flags == ("staged",)
+    found = measured(device, point, Work(device.kernel(1e-3), flags=("stagged",)))
+    assert (found.status, found.reason) == ("failed", "ValueError: there is no flag stagged")
+
+
 def test_work_that_times_itself(make_device: Any, point: Point) -> None:
     device = make_device()
 

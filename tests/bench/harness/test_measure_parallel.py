@@ -144,6 +144,24 @@ def test_trouble_on_one_rank_fails_the_point_on_all(
     assert sorted(closed) == [rank for rank in range(3) if where != "build" or rank != troubled]
 
 
+def test_a_rank_whose_device_does_not_answer_fails_the_point_on_all(on_ranks: Ranks, make_device: Any) -> None:
+    def work_of(rank: int, device: Any) -> Work:
+        def lost() -> None:
+            raise RuntimeError("device lost")
+
+        if rank == 1:
+            device.start = lost
+        return Work(device.kernel(1e-3), cache="untouched")
+
+    found = on_three(on_ranks, make_device, work_of)
+    assert (found.status, found.reason) == ("failed", "rank 1: RuntimeError: device lost")
+
+
+def test_an_unknown_flag_fails_the_point(on_ranks: Ranks, make_device: Any) -> None:
+    found = on_three(on_ranks, make_device, lambda rank, device: Work(device.kernel(1e-3), flags=("stagged",)))
+    assert (found.status, found.reason) == ("failed", "ValueError: there is no flag stagged")
+
+
 def test_skip_on_all_and_on_one(on_ranks: Ranks, make_device: Any) -> None:
     found = on_three(on_ranks, make_device, lambda rank, device: Skip("4 GiB do not fit"))
     assert (found.status, found.reason) == ("skipped", "4 GiB do not fit")
