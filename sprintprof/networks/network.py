@@ -95,22 +95,32 @@ class Network(msgspec.Struct, frozen=True, dict=True):
         Network.parameters. `forward_only` is inference: no loss, no backward, dropout does nothing.
         Raises InputError for a batch under 1, an unknown precision or layout.
         """
-        step = self._step(batch, precision, layout, forward_only)
+        if batch < 1:
+            raise InputError("sub-batch", f"{batch} samples cannot be trained on", "choose 1 or more")
+        how = (precision, layout, forward_only)
+        if how not in self._of_one_sample:
+            self._of_one_sample[how] = self._calls(self._step(precision, layout, forward_only))
+        return [_for_batch(item, batch) for item in self._of_one_sample[how]]
+
+    @cached_property
+    def _of_one_sample(self) -> dict[tuple[str, str, bool], list[LayerCall]]:
+        """Calls for a sub-batch of one, by precision, layout and forward_only: `batch` of each is a multiple of it."""
+        return {}
+
+    def _calls(self, step: Step) -> list[LayerCall]:
         calls = [
             LayerCall(layer.name, index, "forward", call)
             for index, layer in enumerate(self.layers)
             for call in layer.options.forward(layer.input_shapes, step)
         ]
-        return calls if forward_only else calls + self._loss_calls(step) + self._backward_calls(step)
+        return calls if step.inference else calls + self._loss_calls(step) + self._backward_calls(step)
 
-    def _step(self, batch: int, precision: str, layout: str, inference: bool) -> Step:
-        if batch < 1:
-            raise InputError("sub-batch", f"{batch} samples cannot be trained on", "choose 1 or more")
+    def _step(self, precision: str, layout: str, inference: bool) -> Step:
         if precision not in ELEMENT_BYTES:
             raise InputError("precision", f"there is no '{precision}'", f"known are {', '.join(ELEMENT_BYTES)}")
         if layout not in ("NCHW", "NHWC"):
             raise InputError("layout", f"there is no '{layout}'", "known are NCHW, NHWC")
-        return Step(batch, precision, layout, inference)
+        return Step(1, precision, layout, inference)
 
     def _loss_calls(self, step: Step) -> list[LayerCall]:
         if self.loss == "none":
@@ -140,6 +150,13 @@ class Network(msgspec.Struct, frozen=True, dict=True):
             calls += layer.options.backward(layer.input_shapes, step, data)
             found += [LayerCall(layer.name, index, "backward", call) for call in calls]
         return found
+
+
+def _for_batch(item: LayerCall, batch: int) -> LayerCall:
+    """The call of one sample for a sub-batch: every layer kernel's `batch` grows with it."""
+    parameters = item.call.parameters.copy()
+    parameters["batch"] = int(parameters["batch"]) * batch
+    return LayerCall(item.layer, item.index, item.direction, KernelCall(item.call.kernel, parameters))
 
 
 def make_layer(
