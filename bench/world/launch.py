@@ -10,20 +10,11 @@ from collections.abc import Mapping
 
 from sprintprof.bench.world.care import run_ranks
 from sprintprof.bench.world.refuse import Starter, ask_version, environment_mpiexec
-from sprintprof.bench.world.world import MPI_EXTRA, own_affinity
+from sprintprof.bench.world.world import MPI_EXTRA
 from sprintprof.records import InputError
 
 _SCRUB = ("PMI_", "PMIX_", "OMPI_COMM_", "HYDRA_", "HYDI_", "MPI_LOCAL", "PRTE_LAUNCHED")
 """Variables of an outer launcher that would make the inner ranks believe they belong to it."""
-
-_GIVE_WAY = {
-    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
-    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "100",
-    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
-    "MPIR_CVAR_POLLS_BEFORE_YIELD": "100",
-}
-"""MPICH 5 spins through its whole time slice by default: 4 ranks on 2 CPUs all-reduce 8 bytes in 16 ms, with these in
-0.2 ms (Open MPI, which gives way by itself: 0.03 ms). Messages between ranks that have a CPU each are not slowed."""
 
 
 def launch(ranks: int, arguments: list[str]) -> int:
@@ -34,7 +25,7 @@ def launch(ranks: int, arguments: list[str]) -> int:
     """
     starter = find_starter(ranks)
     command = [starter.path, "-n", str(ranks), sys.executable, "-m", "sprintprof", *arguments]
-    return run_ranks(command, launch_environment(starter, ranks))
+    return run_ranks(command, launch_environment(starter))
 
 
 def find_starter(ranks: int) -> Starter:
@@ -49,18 +40,14 @@ def find_starter(ranks: int) -> Starter:
     return ask_version(path)
 
 
-def launch_environment(starter: Starter, ranks: int, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Environment of mpiexec: outer launchers' variables removed; Open MPI allowed to run as root and oversubscribed;
-    MPICH told to give way where there are more ranks than CPUs.
+def launch_environment(starter: Starter, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Environment of mpiexec: outer launchers' variables removed; Open MPI allowed to run as root and oversubscribed.
 
     What the user has set stays. `SPRINTPROF_TERMINAL` holds the columns where our stderr is a terminal, as ranks see
     a pipe.
     """
     environ = os.environ if environ is None else environ
     result = {k: v for k, v in environ.items() if not k.startswith(_SCRUB)}
-    if starter.kind != "openmpi" and ranks > len(own_affinity()):
-        for name, value in _GIVE_WAY.items():
-            result.setdefault(name, value)
     if starter.kind != "mpich":
         result.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")  # Open MPI 5
         result.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")  # Open MPI 4

@@ -41,6 +41,15 @@ def choose_members(nodes: Sequence[int], ranks: int, placement: str) -> tuple[in
     raise ValueError(f"no placement '{placement}': there are {', '.join(PLACEMENTS)}")
 
 
+def is_crowded(members: Sequence[int], nodes: Sequence[int], affinity: Sequence[Sequence[int]]) -> bool:
+    """Whether some node has more of these ranks than CPUs they may use. Unknown masks crowd nothing."""
+    for node in {nodes[r] for r in members}:
+        here = [r for r in members if nodes[r] == node and affinity[r]]
+        if len(here) > len({cpu for r in here for cpu in affinity[r]}):
+            return True
+    return False
+
+
 def binding_warnings(affinity: Sequence[Sequence[int]], nodes: Sequence[int]) -> list[str]:
     """What the real masks of the ranks say that a launcher's flags do not.
 

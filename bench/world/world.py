@@ -15,7 +15,8 @@ from typing import Any
 from sprintprof.bench.world.detect import Launcher, detect
 from sprintprof.bench.world.doorbell import Doorbell
 from sprintprof.bench.world.exitfile import announce_ranks, hand_over
-from sprintprof.bench.world.placement import binding_warnings, choose_members, node_numbers
+from sprintprof.bench.world.giveway import GiveWay
+from sprintprof.bench.world.placement import binding_warnings, choose_members, is_crowded, node_numbers
 from sprintprof.bench.world.processes import die_with_parent
 from sprintprof.bench.world.refuse import ask_version, check_world
 from sprintprof.records import InputError
@@ -46,6 +47,7 @@ class World:
     affinity: tuple[tuple[int, ...], ...] = ((),)
     warnings: tuple[str, ...] = ()
     bell: Doorbell | None = None
+    give_way: GiveWay | None = None
     _comms: dict[tuple[int, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -65,11 +67,14 @@ class World:
     def subcomm(self, ranks: int, placement: str = "packed") -> Any:
         """Communicator of those ranks, made once and kept; None on ranks that are not in it. Called by its members.
 
+        From here on they give way while they wait if they outnumber their CPUs (MPICH, see `giveway`), else they spin.
         Rank 0 of it is the lowest world rank. Raises ValueError as `members` does.
         """
         chosen = self.members(ranks, placement)
         if self.comm is None or self.rank not in chosen:
             return None
+        if self.give_way is not None:
+            self.give_way.set(is_crowded(chosen, self.nodes, self.affinity))
         if chosen not in self._comms:
             group = self.comm.Get_group()
             part = group.Incl(list(chosen))
@@ -164,6 +169,8 @@ def _describe(MPI: Any, comm: Any, library: str, launcher: Launcher) -> World:
         MPI.THREAD_SERIALIZED: "serialized", MPI.THREAD_MULTIPLE: "multiple",
     }[MPI.Query_thread()]  # fmt: skip
     warnings = binding_warnings(affinity, nodes)
+    give_way = GiveWay(library)
+    give_way.set(is_crowded(range(comm.size), nodes, affinity))
     if level == "single":
         warnings.append("MPI grants MPI_THREAD_SINGLE only: telemetry threads are at its mercy")
     if comm.rank:  # rank 0 decides when the run ends; a signal to all must not tear the others out of a collective
@@ -177,7 +184,7 @@ def _describe(MPI: Any, comm: Any, library: str, launcher: Launcher) -> World:
     return World(
         comm.rank, comm.size, comm, comm.Dup(), library, version, level, launcher.name,
         os.environ.get("SPRINTPROF_LAUNCH", ""), nodes, tuple(card[2] for card in cards), affinity, tuple(warnings),
-        Doorbell(comm),
+        Doorbell(comm), give_way,
     )  # fmt: skip
 
 

@@ -102,7 +102,7 @@ sys.exit(close_world(world, 0))
 def run_ranks(program: list[str]) -> list[str]:
     """Words that two ranks of `program` print."""
     starter = find_starter(2)
-    environ = launch_environment(starter, 2)
+    environ = launch_environment(starter)
     done = subprocess.run(
         [starter.path, "-n", "2", *program], env=environ, capture_output=True, text=True, timeout=TURN_TIMEOUT_S
     )

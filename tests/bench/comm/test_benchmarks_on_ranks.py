@@ -118,7 +118,7 @@ def run(folder: Path, points: dict[str, dict[str, Any]], mode: str, **environ: s
     starter = find_starter(3)
     done = subprocess.run(
         [starter.path, "-n", "3", sys.executable, str(program), str(wanted), mode],
-        env={**launch_environment(starter, 3), "SPRINTPROF_CACHE": str(folder / "cache"), **environ},
+        env={**launch_environment(starter), "SPRINTPROF_CACHE": str(folder / "cache"), **environ},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

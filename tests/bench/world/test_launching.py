@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from sprintprof.bench.world import launch as launching
 from sprintprof.bench.world.launch import find_starter, launch, launch_environment
 from sprintprof.bench.world.refuse import Starter
 from sprintprof.bench.world.world import needs_launch, open_world
@@ -22,27 +21,19 @@ OPEN_MPI = Starter("/e/bin/mpiexec", "mpiexec (Open MPI) 5.0.11")
 def test_variables_of_an_outer_launcher_do_not_reach_the_ranks() -> None:
     outer = {"PMI_RANK": "0", "PMIX_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4", "MPI_LOCALRANKID": "0", "HOME": "/h"}
     outer |= {"OMPI_MCA_pml": "ob1", "SLURM_JOB_ID": "1"}
-    inner = launch_environment(HYDRA, 1, outer)
+    inner = launch_environment(HYDRA, outer)
     assert set(inner) - {"SPRINTPROF_TERMINAL"} == {"HOME", "OMPI_MCA_pml", "SLURM_JOB_ID"}
 
 
 def test_open_mpi_may_run_as_root_and_oversubscribe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    inner = launch_environment(OPEN_MPI, 2, {})
+    inner = launch_environment(OPEN_MPI, {})
     assert inner["OMPI_ALLOW_RUN_AS_ROOT"] == inner["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
     assert inner["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "OMPI_ALLOW_RUN_AS_ROOT" not in launch_environment(OPEN_MPI, 2, {})
-    kept = launch_environment(OPEN_MPI, 2, {"PRTE_MCA_rmaps_default_mapping_policy": "ppr:1:node"})
+    assert "OMPI_ALLOW_RUN_AS_ROOT" not in launch_environment(OPEN_MPI, {})
+    kept = launch_environment(OPEN_MPI, {"PRTE_MCA_rmaps_default_mapping_policy": "ppr:1:node"})
     assert kept["PRTE_MCA_rmaps_default_mapping_policy"] == "ppr:1:node"
-
-
-def test_mpich_gives_way_only_where_ranks_outnumber_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "own_affinity", lambda: (0, 1))
-    assert "MPIR_CVAR_ENABLE_HEAVY_YIELD" not in launch_environment(HYDRA, 2, {})
-    assert launch_environment(HYDRA, 3, {})["MPIR_CVAR_ENABLE_HEAVY_YIELD"] == "1"
-    assert launch_environment(HYDRA, 3, {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "0"})["MPIR_CVAR_ENABLE_HEAVY_YIELD"] == "0"
-    assert "MPIR_CVAR_ENABLE_HEAVY_YIELD" not in launch_environment(OPEN_MPI, 3, {})
 
 
 def test_missing_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:

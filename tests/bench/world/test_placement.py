@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sprintprof.bench.world.placement import PLACEMENTS, binding_warnings, choose_members, node_numbers
+from sprintprof.bench.world.placement import PLACEMENTS, binding_warnings, choose_members, is_crowded, node_numbers
 
 
 def test_two_nodes_whose_names_share_a_first_part() -> None:
@@ -75,6 +75,15 @@ def test_ranks_on_one_cpu_and_uneven_masks() -> None:
     assert any("ranks 0, 1 are bound to the same CPU 3" in line for line in lines)
     assert any("different numbers of CPUs: 1, 1, 2" in line for line in lines)
     assert not any("same CPU" in line for line in binding_warnings([(3,), (3,)], (0, 1)))
+
+
+def test_crowding() -> None:
+    two, nodes = [(0, 1)] * 4, (0, 0, 0, 1)
+    assert not is_crowded((0, 1), nodes, two)
+    assert is_crowded((0, 1, 2), nodes, two)
+    assert not is_crowded((0, 1, 3), nodes, two)
+    assert is_crowded((0, 1), (0, 0), [(5,), (5,)])
+    assert not is_crowded((0, 1), (0, 0), [(), ()])
 
 
 def test_more_ranks_than_cpus() -> None:

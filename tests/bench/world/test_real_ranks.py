@@ -40,6 +40,14 @@ with guard(world):
         assert world.subcomm(2) is pair
         if world.rank == 0:
             print(world.size, world.thread_level, world.nodes, pair.size, [len(a) > 0 for a in world.affinity])
+    if mode == "crowd":
+        states = []
+        object.__setattr__(world, "affinity", ((0, 1),) * 3)  # as on a machine with two CPUs
+        for ranks in (3, 2, 3):
+            if world.subcomm(ranks) is not None:
+                states.append(world.give_way.on)
+        if world.rank == 0:
+            print(world.give_way.available, states, "mpich" in world.library.lower())
     if mode == "idle" and world.rank == 0:
         for number in range(5):
             time.sleep(0.02)
@@ -86,7 +94,7 @@ from sprintprof.bench.world.care import run_ranks
 from sprintprof.bench.world.launch import find_starter, launch_environment
 ranks, starter = int(sys.argv[1]), find_starter(int(sys.argv[1]))
 command = [starter.path, "-n", str(ranks), sys.executable, *sys.argv[2:]]
-sys.exit(run_ranks(command, launch_environment(starter, ranks)))
+sys.exit(run_ranks(command, launch_environment(starter)))
 """
 
 
@@ -138,6 +146,12 @@ def test_idle_ranks_hear_every_message_by_the_bell(start: Starter) -> None:
     code, out, err = finish(start(3, "idle"))
     assert code == 0, err
     assert sorted(out.splitlines()) == [f"{rank} True [0, 1, 2, 3, 4]" for rank in (1, 2)]
+
+
+def test_ranks_that_share_cpus_give_way_and_others_do_not(start: Starter) -> None:
+    code, out, err = finish(start(3, "crowd"))
+    assert code == 0, err
+    assert out.strip() in ("True [True, False, True] True", "False [None, None, None] False")
 
 
 def test_the_exit_code_of_rank_0_comes_through_quietly(start: Starter) -> None:
