@@ -162,34 +162,6 @@ def compute_terms(
     return load, whole, each
 
 
-def cycles(estimator: Estimator, work: Workload, nodes: int, gpus_per_node: int) -> Cycles:
-    """T_g of one GPU thread and T_u of the update threads of `nodes` nodes, term by term.
-
-    t_gather is one gradient addition for each GPU of the node, t_push one by the GPU itself, t_read and t_publish one
-    weight copy; t_allreduce and t_skew are 0 on one node by definition.
-    """
-    ask = Collector()
-
-    def weights(kernel: str) -> Callable[[], Estimate]:
-        return lambda: weights_time(estimator, work, kernel)
-
-    load, whole, each = compute_terms(estimator, work, ask)
-    gpu = load + ask.ask("t_read", weights("weight_copy")) + whole + ask.ask("t_push", weights("gradient_add"))
-    update = ask.ask("t_gather", weights("gradient_add"), gpus_per_node)
-    if nodes > 1:
-        size, precision = work.gradient_bytes, work.gradient_precision
-        update += ask.ask("t_allreduce", lambda: allreduce_time(estimator, size, nodes, precision))
-    else:
-        update.append(Term("t_allreduce", 0.0, 0.0, 0.0, 0.0))
-    update += ask.ask("t_optimizer", weights(f"{work.optimizer}_update"))
-    update += ask.ask("t_publish", weights("weight_copy"))
-    if nodes > 1:
-        update += ask.ask("t_skew", lambda: nearest_time(estimator, "barrier", 0, nodes, {}))
-    else:
-        update.append(Term("t_skew", 0.0, 0.0, 0.0, 0.0))
-    return Cycles(tuple(gpu), tuple(update), each, tuple(dict.fromkeys(ask.warnings)))
-
-
 def storage_time(estimator: Estimator, sample_bytes: int) -> Estimate:
     """Time to read and decode one sample by one reader. Raises NoFit."""
     preferred: dict[str, Value] = {"layout": "hdf5", "readers": 1, "cache": "warm", "sample_bytes": sample_bytes}

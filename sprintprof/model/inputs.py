@@ -73,7 +73,7 @@ def resolve(request: Request) -> Resolved:
     if request.optimizer not in ("momentum", "lars"):
         raise InputError("--optimizer", f"there is no '{request.optimizer}'", "choose momentum or lars")
     profile = scaled_profile(load_profile(request.profile), factors)
-    return _from_profile(request, Estimator(profile, request.engine))
+    return from_estimator(request, Estimator(profile, request.engine))
 
 
 def _shape(request: Request) -> tuple[int, int]:
@@ -126,7 +126,8 @@ def workload(request: Request) -> Workload:
     )
 
 
-def _from_profile(request: Request, estimator: Estimator) -> Resolved:
+def from_estimator(request: Request, estimator: Estimator) -> Resolved:
+    """The setting of a request whose shape and scaling are settled, from an opened profile."""
     work = workload(request)
     shape = (request.nodes, request.gpus_per_node, request.fusion_bytes)
     found = cycles_of(request.strategy, estimator, work, *shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +34,19 @@ def term_factors(term: Term, rng: np.random.Generator, draws: int) -> Floats:
 
 
 def cycle_draws(found: Cycles, draws: int = DRAWS, seed: int = 0) -> tuple[Floats, Floats]:
-    """Draws of T_g and T_u in s, each of shape (draws,); terms err independently of each other."""
-    rng = np.random.default_rng(seed)
-    gpu = sum((t.time_s * term_factors(t, rng, draws) for t in found.gpu), np.zeros(draws))
-    update = sum((t.time_s * term_factors(t, rng, draws) for t in found.update), np.zeros(draws))
+    """Draws of T_g and T_u in s, each of shape (draws,).
+
+    Terms err independently of each other, but a term errs alike in all configurations: its draws go by its name.
+    """
+    gpu, update = (
+        sum((_term_draws(t, draws, seed) for t in side), np.zeros(draws)) for side in (found.gpu, found.update)
+    )
     return gpu, update
+
+
+def _term_draws(term: Term, draws: int, seed: int) -> Floats:
+    rng = np.random.default_rng([seed, zlib.crc32(term.name.encode())])
+    return term.time_s * term_factors(term, rng, draws)
 
 
 def ninety(values: Floats) -> Interval:

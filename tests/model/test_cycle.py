@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sprintprof.model.cycle import Workload, cycles
+from sprintprof.model.cycle import Workload
+from sprintprof.model.exchange import cycles_of
 from sprintprof.model.inputs import Request, resolve
 from sprintprof.model.lock import lock_wait_s
 from sprintprof.networks import load_network
@@ -74,7 +75,7 @@ def test_one_node_reduces_nothing(profile_file: Path) -> None:
 def test_what_the_profile_lacks_is_absent_with_a_warning(machine_without: Callable[..., Profile]) -> None:
     machine = machine_without("weight_copy", "barrier", "relu_forward")
     work = Workload(load_network("lenet5"), 8)
-    found = cycles(Estimator(machine), work, nodes=4, gpus_per_node=1)
+    found = cycles_of("sprint", Estimator(machine), work, nodes=4, gpus_per_node=1)
     assert "t_read" not in [t.name for t in found.gpu]
     assert "t_skew" not in [t.name for t in found.update]
     text = "\n".join(found.warnings)
