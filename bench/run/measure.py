@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from sprintprof.bench.engines.select import get_engine
+from sprintprof.bench.harness.limits import Limits
 from sprintprof.bench.harness.settings import HarnessSettings
 from sprintprof.bench.run.execute import Outcome, RunRequest, execute
 from sprintprof.bench.run.plan import expected_time_s, make_plan, select_rows
@@ -24,6 +25,7 @@ from sprintprof.bench.run.suite_files import Suite, load_suite
 from sprintprof.bench.world.finish import close_world, guard
 from sprintprof.bench.world.launch import launch
 from sprintprof.bench.world.world import needs_launch, open_world
+from sprintprof.machine import Machine, list_machines, load_machine
 from sprintprof.records import InputError, Point, RunHeader
 from sprintprof.store import peek_header
 from sprintprof.units import format_time
@@ -91,6 +93,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
     if asked or earlier is None:
         rows = select_rows(suite, options.benchmarks, parse_axes(options.axes))
         plan = make_plan(rows, engine=engine, world_size=world_size, launches=range(settings.launches))
+    limits = limits_of(machine_of(options.machine))
     record = {
         **msgspec.to_builtins(settings),
         "suite": options.suite or _suite_of(earlier) or DEFAULT_SUITE,
@@ -98,6 +101,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         "axes": options.axes,
         "engine": engine,
         "ranks": world_size,
+        "limits": msgspec.to_builtins(limits) if limits else {},
     }
     return RunRequest(
         output=output,
@@ -112,6 +116,28 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         launch=options.launch or 0,
         scratch=options.scratch,
         time_limit_s=options.time_limit_s,
+        limits=limits,
+    )
+
+
+def machine_of(given: str | None) -> Machine | None:
+    """The machine file that `--machine` names: one of the package or a path; None for a mere name."""
+    if given is None or (given not in list_machines() and not given.endswith(".toml")):
+        return None
+    return load_machine(given)
+
+
+def limits_of(machine: Machine | None) -> Limits | None:
+    """The peaks that a machine file declares, as physical limits of what is measured."""
+    if machine is None:
+        return None
+    link = machine.host_link
+    return Limits(
+        flops=machine.peak_FLOPps,
+        memory_Bps=machine.memory_bandwidth_Bps,
+        link_Bps=link.bandwidth_Bps if link else None,
+        network_Bps=machine.network_bandwidth_Bps,
+        clock_Hz=machine.gpu.clock_Hz if machine.gpu else None,
     )
 
 
@@ -119,6 +145,8 @@ def machine_name(given: str | None) -> str:
     """`--machine`, or the short host name without its node number. Raises InputError where it is no file name."""
     if given is None:
         return re.sub(r"[-_.]?\d+$", "", socket.gethostname().split(".")[0]) or "host"
+    if given.endswith(".toml"):
+        given = Path(given).stem
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", given):
         raise InputError("--machine", f"'{given}' cannot be a folder's name", "use letters, digits and . _ + -")
     return given

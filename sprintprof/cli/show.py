@@ -9,7 +9,7 @@ import typer
 
 from sprintprof.cli.output import JSON_OPTION, emit_json, stdout_console
 from sprintprof.records.errors import InputError
-from sprintprof.units import format_flops, format_rate_Bps, format_time
+from sprintprof.units import format_flops, format_rate_Bps, format_share, format_time
 
 if TYPE_CHECKING:
     from sprintprof.store import Results
@@ -74,7 +74,7 @@ def _show_overview(results: Results, json_to: str | None) -> None:
 
 
 def _show_benchmark(results: Results, benchmark: str, json_to: str | None) -> None:
-    from sprintprof.report.results_view import benchmark_rows, point_row, varying
+    from sprintprof.report.results_view import benchmark_rows, measured_peaks, point_row, share_of_peak, varying
 
     if json_to:
         emit_json(benchmark_rows(results, benchmark), json_to)
@@ -85,7 +85,9 @@ def _show_benchmark(results: Results, benchmark: str, json_to: str | None) -> No
     ranked = len({m.point.ranks for m in measurements}) > 1
     launched = len({m.point.launch for m in measurements}) > 1
     heads = ["key", *names, *(["ranks"] if ranked else []), *(["launch"] if launched else [])]
-    table = _table(*heads, ">median", ">± 95 %", ">rate", ">n", "flags or reason")
+    table = _table(*heads, ">median", ">± 95 %", ">rate", ">of peak", ">n", "flags or reason")
+    peaks = measured_peaks(results)
+    own = False
     for m in sorted(
         measurements, key=lambda m: (*(str(type(v)) + f"{v:>20}" for v in m.point.parameters.values()), m.point.ranks)
     ):
@@ -96,8 +98,14 @@ def _show_benchmark(results: Results, benchmark: str, json_to: str | None) -> No
         cells += [str(m.point.launch)] if launched else []
         spread = f"{100 * half:.1f} %" if half == half else "–"
         trouble = " ".join(m.flags) if m.status == "ok" else f"{m.status}: {m.reason}"
-        table.add_row(*cells, format_time(m.median_s), spread, _rates(row), str(len(m.samples)), trouble)
-    stdout_console().print(table)
+        share, declared = share_of_peak(m, peaks)
+        own |= share == share and not declared
+        told = format_share(share, 0) + ("" if declared or share != share else " *")
+        table.add_row(*cells, format_time(m.median_s), spread, _rates(row), told, str(len(m.samples)), trouble)
+    console = stdout_console()
+    console.print(table)
+    if own:
+        console.print("* of the highest rate measured in this file; run with --machine FILE.toml for the machine's own")
 
 
 def _rates(row: dict[str, Any]) -> str:

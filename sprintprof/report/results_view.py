@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from sprintprof.records import InputError, Measurement, Point, RunHeader
@@ -111,6 +112,43 @@ def point_detail(results: Results, m: Measurement) -> dict[str, Any]:
     ranks = samples.rank_times_s
     detail["rank_times_s"] = None if ranks is None else [[number(v) for v in row] for row in ranks]
     return detail
+
+
+class Peaks(msgspec.Struct, frozen=True):
+    """The highest rates of a file, by which others are judged where no machine file declares any."""
+
+    flops: dict[str, float]
+    memory_Bps: float  # noqa: N815  (the unit is spelled as it is)
+
+
+def measured_peaks(results: Results) -> Peaks:
+    """The best matrix product by precision, and the best copy or triad that does not fit the caches."""
+    flops: dict[str, float] = {}
+    memory = math.nan
+    for m in (
+        m for name in ("gemm", "memory_copy", "triad") if name in results.benchmarks for m in _good(results, name)
+    ):
+        if m.point.benchmark == "gemm":
+            precision = str(m.point.parameters.get("precision", ""))
+            flops[precision] = max(flops.get(precision, 0.0), m.flop / m.median_s)
+        elif m.extra.get("cache_fit") != "fits":
+            memory = float(np.fmax(memory, m.bytes / m.median_s))
+    return Peaks(flops, memory)
+
+
+def share_of_peak(m: Measurement, peaks: Peaks) -> tuple[float, bool]:
+    """(share, declared): of the machine file's limit where one was in force, else of the file's own highest rates.
+
+    NaN where neither applies (messages, storage).
+    """
+    declared = m.extra.get("peak_share", math.nan)
+    if isinstance(declared, float) and math.isfinite(declared):
+        return declared, True
+    if m.point.ranks > 1 or m.status != "ok" or m.point.benchmark == "storage_read":
+        return math.nan, False
+    compute = m.flop / m.median_s / peaks.flops.get(str(m.point.parameters.get("precision", "")), math.nan)
+    traffic = m.bytes / m.median_s / peaks.memory_Bps
+    return float(np.fmax(compute, traffic)), False
 
 
 def varying(points: Sequence[Point]) -> list[str]:
