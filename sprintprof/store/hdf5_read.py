@@ -81,12 +81,14 @@ class Table:
         ):
             if len(rows) and int(rows[name].min()) < 0:
                 raise ValueError(f"column {name} of {self.benchmark} is not one of counts")
-        counts = rows["sample_count"].astype(object)
-        inside = (rows["sample_offset"].astype(object) + counts <= self._samples.rows).all()
-        inside &= (
-            rows["rank_offset"].astype(object) + counts * rows["rank_count"].astype(object) <= self._rank_times.rows
-        ).all()
-        inside &= (rows["session"] < len(self._sessions)).all() and (rows["row_layout"] < len(self._layouts)).all()
+        counts = rows["sample_count"].astype(object)  # exact integers: what a file claims may not fit 64 bits
+        rank_counts = counts * rows["rank_count"].astype(object)
+        inside = counts.sum() == self._samples.rows and rank_counts.sum() == self._rank_times.rows
+        inside &= bool((rows["sample_offset"].astype(object) + counts <= self._samples.rows).all())
+        inside &= bool((rows["rank_offset"].astype(object) + rank_counts <= self._rank_times.rows).all())
+        inside &= bool(
+            (rows["session"] < len(self._sessions)).all() and (rows["row_layout"] < len(self._layouts)).all()
+        )
         if not inside:
             raise ValueError(f"rows of {self.benchmark} point outside of the file's data")
 
