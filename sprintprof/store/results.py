@@ -165,11 +165,11 @@ def load_results(path: str | Path) -> Results:
         what, remedy = words(error) if isinstance(error, OSError) else (str(error), "check the name")
         raise InputError(where, f"cannot be read: {what}", remedy) from None
     reader = FileReader(path, descriptor)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise InputError(where, "is not a file", "give a results file of sprintprof run")
-    if is_journal(descriptor):
-        raise InputError(where, "is the journal of a run that did not end", f"sprintprof recover {path}")
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(where, "is not a file", "give a results file of sprintprof run")
+        if is_journal(descriptor):
+            raise InputError(where, "is the journal of a run that did not end", f"sprintprof recover {path}")
         return Results(path, reader)
     except OSError as error:
         what, remedy = words(error)
