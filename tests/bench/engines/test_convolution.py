@@ -12,7 +12,10 @@ from scipy.signal import correlate
 
 from sprintprof.bench.case import Skip
 from sprintprof.bench.engines.numpy_engine import NumpyEngine
-from sprintprof.bench.engines.numpy_ops import convolution
+from sprintprof.bench.engines.numpy_ops import conv_columns
+from sprintprof.bench.engines.numpy_ops.conv_columns import ColumnConvolution
+from sprintprof.bench.engines.numpy_ops.conv_depthwise import DepthwiseConvolution
+from sprintprof.bench.engines.numpy_ops.conv_flipped import FlippedConvolution
 from sprintprof.bench.engines.shapes import ConvShape, Window
 from sprintprof.records import InputError
 
@@ -55,7 +58,7 @@ pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 @st.composite
 def shapes(draw: st.DrawFn) -> ConvShape:
-    kernel, stride, dilation = draw(pairs), draw(pairs), draw(st.integers(1, 2))
+    kernel, stride, dilation = draw(pairs), draw(st.one_of(st.just((1, 1)), pairs)), draw(st.integers(1, 2))
     pad = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
     least = [max(1, dilation * (k - 1) + 1 - 2 * p) for k, p in zip(kernel, pad, strict=True)]
     image = draw(st.tuples(st.integers(least[0], 7), st.integers(least[1], 7)))
@@ -68,25 +71,59 @@ def shapes(draw: st.DrawFn) -> ConvShape:
 LAYOUTS = ("NCHW", "NHWC")
 
 
-@settings(max_examples=120, deadline=None)
-@given(shapes(), st.sampled_from([1, 1 << 25]), st.integers(0, 99))
-def test_all_directions_agree_with_scipy(shape: ConvShape, column_bytes: int, seed: int) -> None:
-    """Backward by what a gradient is: ⟨gy, conv(direction)⟩ for random directions, the convolution being scipy's."""
+def check_against_scipy(shape: ConvShape, seed: int = 0) -> None:
+    """Backward by what a gradient is: ⟨gy, conv(direction)⟩ for a random direction, the convolution being scipy's."""
     rng = np.random.default_rng(seed)
     x, w, gy, dx, dw = (
         rng.standard_normal(s) for s in (shape.x_shape, shape.w_shape, shape.y_shape, shape.x_shape, shape.w_shape)
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolution, "COLUMN_BYTES", column_bytes)
-        y, gx, gw = (
-            run("forward", shape, x, w),
-            run("backward_data", shape, gy, w),
-            run("backward_filter", shape, x, gy),
-        )
+    y, gx = run("forward", shape, x, w), run("backward_data", shape, gy, w)
+    gw = run("backward_filter", shape, x, gy)
     x, w, gy, dx, dw = (nchw(a, shape) for a in (x, w, gy, dx, dw))
     np.testing.assert_allclose(y, reference(x, w, shape), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose((gx * dx).sum(), (gy * reference(dx, w, shape)).sum(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose((gw * dw).sum(), (gy * reference(x, dw, shape)).sum(), rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=120, deadline=None)
+@given(shapes(), st.sampled_from([1, 1 << 25]), st.integers(0, 99))
+def test_all_directions_agree_with_scipy(shape: ConvShape, column_bytes: int, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conv_columns, "COLUMN_BYTES", column_bytes)
+        check_against_scipy(shape, seed)
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_backward_with_stride_1_as_a_convolution(layout: str, groups: int, dilation: int) -> None:
+    shape = ConvShape(3, 2 * groups, (7, 6), 3 * groups, Window((3, 2), (1, 1), (2, 1), dilation), groups, layout)
+    assert isinstance(ENGINE.op("conv_plan")(shape, "fp64", "backward_data"), FlippedConvolution)
+    check_against_scipy(shape)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        ConvShape(1, 2, (9, 9), 6, Window((3, 3), pad=(1, 1))),
+        ConvShape(1, 8, (3, 3), 8, Window((3, 3), pad=(1, 1))),
+        ConvShape(1, 2, (9, 9), 2, Window((3, 3), (2, 2), (1, 1))),
+        ConvShape(1, 2, (9, 9), 2, Window((3, 3), pad=(3, 3))),
+    ],
+    ids=["more filters than channels", "few places", "a stride", "more padding than the window reaches"],
+)
+def test_backward_by_columns_where_that_pays_or_nothing_else_works(shape: ConvShape) -> None:
+    assert isinstance(ENGINE.op("conv_plan")(shape, "fp64", "backward_data"), ColumnConvolution)
+    check_against_scipy(shape)
+
+
+@pytest.mark.parametrize("stride", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_depthwise_with_channels_last(stride: tuple[int, int], dilation: int) -> None:
+    shape = ConvShape(2, 5, (7, 8), 5, Window((3, 2), stride, (1, 2), dilation), 5, "NHWC")
+    for direction in ("forward", "backward_data", "backward_filter"):
+        assert isinstance(ENGINE.op("conv_plan")(shape, "fp64", direction), DepthwiseConvolution)
+    check_against_scipy(shape)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
