@@ -82,15 +82,16 @@ def quality(fitted: Sequence[Fitted]) -> list[Quality]:
 def _fit_all(points: list[Measurement], include_flags: Sequence[str]) -> tuple[list[Fitted], list[str]]:
     fitted: list[Fitted] = []
     warnings: list[str] = []
-    alone: Counter[str] = Counter()
+    alone: list[str] = []
     for group in layer_groups(points).values():
         layer = fit_layer(group, include_flags)
         if layer is None:
-            alone[group[0].point.benchmark] += 1
+            alone.append(group[0].point.benchmark)
         else:
             fitted.append(layer)
-    for benchmark, count in alone.items():
-        warnings.append(f"{benchmark}: {count} layers were measured at one size only and have no fit of their own")
+    if alone:
+        text = f"{len(alone)} layers of {len(set(alone))} kernels were measured at one size only"
+        warnings.append(f"{text} and have no fit of their own")
     fitted += [fit_generic(group, include_flags) for group in generic_groups(points).values()]
     for group in message_groups(points).values():
         fitted += fit_messages(group, include_flags)

@@ -22,6 +22,7 @@ BETTER = 0.6
 """Another form must bring the left-out error below this share of the first one's …"""
 WORTHWHILE = 0.005
 """… and by at least this much, as a fraction, or the first form stays: many forms are tried, one wins by luck."""
+FINALISTS = 3
 
 
 class Fitted(NamedTuple):
@@ -50,18 +51,33 @@ def best_linear(group: Group, candidates: list[list[str]]) -> Fitted:
     table = columns(group.points)
     measured = times(group.points)
     labels = [p.point.label() for p in group.points]
-    tried: list[tuple[float, list[str], LeftOut]] = []
+    forms: list[tuple[list[str], Array]] = []
     for names in candidates:
         matrix = feature_matrix(names, table)
-        useful = np.isfinite(matrix).all(axis=0) & matrix.any(axis=0)
+        useful = np.asarray(np.isfinite(matrix).all(axis=0) & matrix.any(axis=0), np.bool_)
         if useful.any():
-            left_out = _left_out(matrix[:, useful], measured, group, labels)
-            error = float(np.mean(np.abs(np.log(left_out.predicted_s / left_out.measured_s))))
-            tried.append((error, [n for n, keep in zip(names, useful.tolist(), strict=True) if keep], left_out))
+            forms.append(([n for n, keep in zip(names, useful.tolist(), strict=True) if keep], matrix[:, useful]))
+    tried: list[tuple[float, list[str], LeftOut]] = []
+    for names, matrix in _promising(forms, measured):
+        left_out = _left_out(matrix, measured, group, labels)
+        tried.append((_log_error(left_out.predicted_s, measured), names, left_out))
     first, best = tried[0], min(tried, key=lambda entry: entry[0])
     clear = best[0] < BETTER * first[0] and first[0] - best[0] > WORTHWHILE and best[2].method != "in-sample"
     _, names, left_out = best if clear else first
     return _fitted(group, names, table, measured, left_out)
+
+
+def _promising(forms: list[tuple[list[str], Array]], measured: Array) -> list[tuple[list[str], Array]]:
+    """The first form and the few others that fit best in sample: only these are worth a cross-validation."""
+
+    def error(form: tuple[list[str], Array]) -> float:
+        return _log_error(form[1] @ coefficients(form[1], measured), measured)
+
+    return [forms[0], *sorted(forms[1:], key=error)[:FINALISTS]]
+
+
+def _log_error(predicted: Array, measured: Array) -> float:
+    return float(np.mean(np.abs(np.log(np.maximum(predicted, 1e-300) / measured))))
 
 
 def _left_out(matrix: Array, measured: Array, group: Group, labels: list[str]) -> LeftOut:

@@ -15,6 +15,10 @@ from sprintprof.records import FLAGS, InputError, Measurement, Value
 
 Array = npt.NDArray[np.float64]
 
+SIZE = "size_bytes"
+SIZE_NAMES = ("sample_bytes", SIZE)
+"""Parameters that say how much one operation moves."""
+
 NEVER = "emulated"
 """Times drawn from a profile: fitting them would make a profile out of a profile."""
 LEFT_OUT_FLAGS = (NEVER, "above-peak", "throttled", "under-resolution")
@@ -73,20 +77,21 @@ def numeric(value: Value) -> bool:
 
 
 def columns(points: Sequence[Measurement]) -> dict[str, Array]:
-    """The points' numeric parameters with `ranks`, `flop` and `bytes`, each (n,) float64.
+    """The points' numeric parameters, each (n,) float64, with `flop` and `bytes` of the kernels of the catalogue.
 
-    FLOP and bytes of the kernels of the catalogue are the catalogue's, as in a prediction; else as declared.
+    Other points have `ranks` instead, and `size_bytes` by whatever name it goes.
     """
     names = [k for k, v in points[0].point.parameters.items() if numeric(v)]
     out = {k: np.array([float(p.point.parameters[k]) for p in points]) for k in names}
-    out["ranks"] = np.array([float(p.point.ranks) for p in points])
     spec = KERNELS.get(points[0].point.benchmark)
-    if spec and all(set(spec.parameters) <= set(p.point.parameters) for p in points):
+    if spec:
         out["flop"] = np.array([spec.flop(p.point.parameters) for p in points])
         out["bytes"] = np.array([spec.bytes(p.point.parameters) for p in points])
     else:
-        out["flop"] = np.array([p.flop for p in points])
-        out["bytes"] = np.array([p.bytes for p in points])
+        out["ranks"] = np.array([float(p.point.ranks) for p in points])
+        for name in SIZE_NAMES:
+            if name in out:
+                out[SIZE] = out[name]
     return out
 
 

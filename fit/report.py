@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from sprintprof.profile import Fit, Profile
@@ -9,7 +10,7 @@ from sprintprof.units import format_share, format_size, format_time
 
 
 class ErrorRow(NamedTuple):
-    """One line of the quality table; errors are fractions."""
+    """One line of the quality table; errors are fractions, NaN where too few points were there to leave any out."""
 
     level: str
     benchmark: str
@@ -23,13 +24,15 @@ class ErrorRow(NamedTuple):
 
 
 def error_rows(profile: Profile) -> list[ErrorRow]:
-    """The quality table, all of a level first."""
+    """The quality table: for each level all benchmarks together, then each; `points` were left out and predicted."""
     rows = []
     for q in profile.quality:
         e = q.error
-        name = f"{'all' if q.benchmark == '*' else q.benchmark}"
-        points = e.points if e.method != "in-sample" else 0
-        rows.append(ErrorRow(q.level, name, q.engine, q.fits, points, e.median, e.p90, e.worst, e.bias))
+        name = "all" if q.benchmark == "*" else q.benchmark
+        if e.method == "in-sample":
+            rows.append(ErrorRow(q.level, name, q.engine, q.fits, 0, *[math.nan] * 4))
+        else:
+            rows.append(ErrorRow(q.level, name, q.engine, q.fits, e.points, e.median, e.p90, e.worst, e.bias))
     return rows
 
 

@@ -22,9 +22,11 @@ class Solution(NamedTuple):
 
 
 def coefficients(features: Array, measured_s: Array) -> Array:
-    """The c ≥ 0, shape (k,), that minimise Σ ((features·c − t)/t)²: relative errors count, whatever the size.
+    """The c ≥ 0, shape (k,), that minimise Σ ((features·c − t)/t)², scaled so that the median of t/(features·c) is 1.
 
-    `features` is (n, k), `measured_s` (n,) and positive. A measurement that is too high by an outlier weighs little.
+    `features` is (n, k), `measured_s` (n,) and positive. Relative errors count, at any size, and single slow
+    measurements weigh little. Where the form does not fit, 1/t² alone prefers predictions that are too low (an error
+    of −100 % is its greatest): the median puts as many points above as below.
     """
     from scipy.optimize import nnls
 
@@ -32,7 +34,10 @@ def coefficients(features: Array, measured_s: Array) -> Array:
     norm = np.linalg.norm(scaled, axis=0)
     norm[norm == 0] = 1.0
     solved, _ = nnls(scaled / norm, np.ones(len(measured_s)))
-    return np.asarray(solved / norm, np.float64)
+    solved = solved / norm
+    ratio = scaled @ solved
+    positive = ratio[ratio > 0]
+    return np.asarray(solved * np.exp(-np.median(np.log(positive))) if len(positive) else solved, np.float64)
 
 
 def solve(features: Array, measured_s: Array) -> Solution:
@@ -47,7 +52,6 @@ def solve(features: Array, measured_s: Array) -> Solution:
     if degrees > 0 and free.any():
         unit = scaled[:, free] / norm[free]
         variance = float(np.sum((scaled @ solved - 1.0) ** 2)) / degrees
-        inverse = variance * np.linalg.pinv(unit.T @ unit) / np.outer(norm[free], norm[free])
-        covariance[np.ix_(free, free)] = inverse
+        covariance[np.ix_(free, free)] = variance * np.linalg.pinv(unit.T @ unit) / np.outer(norm[free], norm[free])
     np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
     return Solution(solved, covariance, min(max(condition, 1.0), 1e18))

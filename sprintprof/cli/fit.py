@@ -51,18 +51,21 @@ def _print(profile: Profile, every_fit: bool) -> None:
     from sprintprof.fit.report import error_rows, fit_rows
 
     console = stdout_console()
-    table = Table(title=f"{profile.machine}: errors on points left out of the fit", title_justify="left")
+    table = Table(
+        title=f"{profile.machine}: errors on points left out of the fit (sum: bias of the sum)", title_justify="left"
+    )
     for name in ("level", "benchmark", "engine"):
-        table.add_column(name)
-    for name in ("fits", "points", "median", "p90", "worst", "bias of sum"):
-        table.add_column(name, justify="right")
+        table.add_column(name, no_wrap=True)
+    for name in ("fits", "points", "median", "p90", "worst", "sum"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in error_rows(profile):
-        shares = [format_share(x) for x in (row.median, row.p90, row.worst, row.bias)]
+        shares = [format_share(x, 1 if abs(x) < 1 else 0) for x in (row.median, row.p90, row.worst, row.bias)]
         table.add_row(row.level, row.benchmark, row.engine, str(row.fits), str(row.points), *shares)
     console.print(table)
     if every_fit:
         for line in fit_rows(profile):
-            console.print(line, soft_wrap=True)
+            console.print(line, soft_wrap=True, markup=False)
     for source in profile.sources:
         left_out = ", ".join(f"{n} {reason}" for reason, n in source.points_left_out.items())
-        console.print(f"{source.file}: {source.points_used} points used" + (f"; left out: {left_out}" * bool(left_out)))
+        text = f"{source.file}: {source.points_used} points used" + (f"; left out: {left_out}" * bool(left_out))
+        console.print(text, soft_wrap=True, markup=False)

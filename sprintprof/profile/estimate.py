@@ -140,14 +140,23 @@ class Estimator:
         return times_s(self._matching(self._generic, kernel, fixed), columns)
 
     def message_time(self, benchmark: str, size_bytes: float, ranks: int, **fixed: Value) -> Estimate:
-        """The time of one message or collective of `size_bytes` among `ranks` ranks. Raises NoFit.
+        """The time of one message, collective or read of `size_bytes` among `ranks` ranks. Raises NoFit.
 
-        Fits of exactly that number of ranks come first, then forms over ranks.
+        Fits of exactly that number of ranks come first, then forms over ranks. `fixed` are choices such as
+        algorithm or placement; where the profile has several and none is given, the one with most points answers
+        and `extrapolated` says so.
         """
         wanted: dict[str, Value] = {**fixed, "ranks": ranks}
-        fit = self._matching(self._messages, benchmark, wanted)
+        candidates = self._messages.get(benchmark, [])
+        fits = [f for f in candidates if all(wanted.get(k, v) == v for k, v in f.fixed.items())]
+        if not fits:
+            self._matching(self._messages, benchmark, wanted)
+        fit = max(fits, key=lambda f: ("ranks" in f.fixed, sum(k in wanted for k in f.fixed), f.points))
         columns = {k: np.array([float(v)]) for k, v in wanted.items() if not isinstance(v, str)}
-        return _estimate(fit, {**columns, "size_bytes": np.array([float(size_bytes)])})
+        estimate = _estimate(fit, {**columns, "size_bytes": np.array([float(size_bytes)])})
+        taken = [f"{k}={v}" for k, v in fit.fixed.items() if k not in wanted and _several(fits, k)]
+        lines = [f"several were measured, {', '.join(taken)} was taken"] if taken else []
+        return msgspec.structs.replace(estimate, extrapolated=[*estimate.extrapolated, *lines])
 
     @staticmethod
     def _matching(fits: dict[str, list[Fit]], benchmark: str, given: Mapping[str, Value]) -> Fit:
@@ -159,6 +168,10 @@ class Estimator:
             have = sorted({", ".join(f"{k}={v}" for k, v in f.fixed.items()) for f in candidates})
             raise NoFit(benchmark, f"the profile has fits only for {'; '.join(have)[:200]}")
         return max(matching, key=lambda f: len(f.fixed))
+
+
+def _several(fits: Iterable[Fit], choice: str) -> bool:
+    return len({fit.fixed[choice] for fit in fits if choice in fit.fixed}) > 1
 
 
 def _by_benchmark(fits: Iterable[Fit]) -> dict[str, list[Fit]]:

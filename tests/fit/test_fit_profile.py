@@ -223,6 +223,7 @@ def test_a_fit_is_the_same_each_time() -> None:
 def test_every_kernel_of_the_catalogue_can_be_fitted_and_asked(kernel: str, tmp_path: Path) -> None:
     spec = KERNELS[kernel]
     text = {"precision": "fp32", "layout": "NCHW", "kind": "max", "rounding": "floor", "transpose": "nn"}
+    text |= {"function": "gelu"}
     base = {
         k: text[k] if t is str else {"kernel_h": 3, "kernel_w": 3, "height": 9, "width": 9}.get(k, 1)
         for k, t in spec.parameters.items()
@@ -242,3 +243,13 @@ def test_every_kernel_of_the_catalogue_can_be_fitted_and_asked(kernel: str, tmp_
         estimate = estimator.layer_time(KernelCall(kernel, m.point.parameters))
         assert estimate.source == "layer"
         assert estimate.time_s == pytest.approx(m.median_s, rel=0.01)
+
+
+def test_reading_samples_is_in_proportion_to_their_size() -> None:
+    choices = {"layout": "hdf5", "readers": 2, "cache": "warm"}
+    one = [measured("storage_read", 3e-4, sample_bytes=150_000, **choices)]
+    e = Estimator(fit_profile([dataset(one)]))
+    assert e.message_time("storage_read", 300_000, 1, layout="hdf5").time_s == pytest.approx(6e-4)
+    several = [measured("storage_read", 1e-4 + 1e-9 * n, sample_bytes=n, **choices) for n in (1000, 50_000, 600_000)]
+    e = Estimator(fit_profile([dataset(several)]))
+    assert e.message_time("storage_read", 300_000, 1).time_s == pytest.approx(4e-4)

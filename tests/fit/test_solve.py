@@ -23,30 +23,45 @@ def test_flat_data_give_no_negative_slope() -> None:  # U76, U77
     assert np.polyfit(U76_BATCH, U76_TIME, 1)[0] < 0  # what a plain fit does
     level, slope = coefficients(line(U76_BATCH), U76_TIME)
     assert slope == 0
-    assert level == pytest.approx(10.11e-6, rel=2e-3)
+    assert level == pytest.approx(10.11e-6, rel=5e-3)
 
 
 def test_relative_errors_count() -> None:  # U78
     x = np.array([1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9])
     t = 1e-6 * np.array([5.1, 5.0, 5.3, 6.9, 25, 410, 4105])
     predicted = line(x) @ coefficients(line(x), t)
-    assert np.max(np.abs(predicted / t - 1)) < 0.34
+    error = np.abs(predicted / t - 1)
+    assert error.max() < 0.4  # 1/t² weights alone: 0.33
+    assert error[0] < 0.05
     plain = np.polyval(np.polyfit(x, t, 1), x)
     assert np.max(np.abs(plain / t - 1)) > 0.9
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_solution_is_the_bounded_least_squares_one(seed: int) -> None:
+def test_the_solution_is_the_bounded_least_squares_one_at_ratio_1(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.lognormal(0, 3, (12, 3))
     t = x @ np.array([1.0, 0.0, 0.2]) * rng.lognormal(0, 0.3, 12)
     ours = coefficients(x, t)
     scaled = x / t[:, None]
-    reference = lsq_linear(scaled / np.linalg.norm(scaled, axis=0), np.ones(12), (0, np.inf), tol=1e-14)
-    cost = 0.5 * float(np.sum((scaled @ ours - 1) ** 2))
+    norm = np.linalg.norm(scaled, axis=0)
+    reference = lsq_linear(scaled / norm, np.ones(12), (0, np.inf), tol=1e-14).x / norm
     assert (ours >= 0).all()
-    assert cost <= reference.cost * (1 + 1e-6) + 1e-12
+    assert np.median(np.log(scaled @ ours)) == pytest.approx(0, abs=1e-9)
+    assert x @ ours / np.linalg.norm(x @ ours) == pytest.approx(x @ reference / np.linalg.norm(x @ reference), abs=1e-4)
+
+
+def test_a_misfit_is_too_high_as_often_as_too_low() -> None:
+    t = np.array([1.0, 100.0])  # no constant fits both: the geometric mean is the fair one
+    assert coefficients(np.ones((2, 1)), t) == pytest.approx([10.0])
+
+
+def test_slow_outliers_weigh_little() -> None:
+    x = line(np.arange(1.0, 21.0))
+    t = x @ np.array([5.0, 1.0])
+    t[[3, 9, 15]] *= 10
+    assert x @ coefficients(x, t) == pytest.approx(x @ np.array([5.0, 1.0]), rel=0.05)
 
 
 def test_the_covariance_is_the_scatter_of_repeated_fits() -> None:

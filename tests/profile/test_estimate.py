@@ -171,3 +171,16 @@ def test_a_family_can_come_from_outside(monkeypatch: pytest.MonkeyPatch) -> None
     assert find_family("tripled") is None
     fit = msgspec.structs.replace(LAYER, family="doubled")
     assert estimator(fit).layer_time(relu(1, 100)).time_s == pytest.approx(2e-6)
+
+
+def test_choices_that_were_not_given_are_named_where_they_matter() -> None:
+    ring = msgspec.structs.replace(EXACT, fixed={"ranks": 4, "algorithm": "ring"}, points=3)
+    library = msgspec.structs.replace(EXACT, fixed={"ranks": 4, "algorithm": "library"}, coefficients=[2e-5, 1e-9])
+    e = estimator(ring, library)
+    assert e.message_time("allreduce", 1000, 4, algorithm="ring").time_s == pytest.approx(1.1e-5)
+    taken = e.message_time("allreduce", 1000, 4)
+    assert taken.time_s == pytest.approx(2.1e-5)
+    assert taken.extrapolated == ["several were measured, algorithm=library was taken"]
+    assert estimator(ring).message_time("allreduce", 1000, 4).extrapolated == []
+    with pytest.raises(NoFit, match="algorithm=ring"):
+        estimator(ring).message_time("allreduce", 1000, 4, algorithm="tree")
