@@ -49,6 +49,10 @@ POINTS: dict[str, dict[str, Any]] = {
     "allreduce_fused": {"size_bytes": 400, "tensors": 7, "fusion_bytes": 1200},
     "allreduce_fused-ring": {"size_bytes": 400, "tensors": 7, "fusion_bytes": 1200, "algorithm": "ring"},
     "allreduce_fused-not": {"size_bytes": 400, "tensors": 7, "fusion_bytes": 0, "algorithm": "ring"},
+    "allreduce_overlap": {"size_bytes": 4000, "dimension": 32},
+    "allreduce_overlap-silent": {"size_bytes": 4000, "dimension": 32, "progress": 0, "precision": "fp64"},
+    "interference": {"size_bytes": 4000, "dimension": 32},
+    "skew": {"dimension": 32, "products": 3},
     "skip-over-2-gib": {"benchmark": "all_to_one", "size_bytes": 1 << 30, "senders": 2},
     "skip-memory": {"benchmark": "allreduce", "size_bytes": 2147483644},
     "skip-fraction": {"benchmark": "allreduce", "size_bytes": 10},
@@ -103,8 +107,7 @@ with guard(world):
         got = measure_parallel(Point(bench.name, "numpy", parameters, ranks), work, comm, settings, clock, engine)
         if got is not None:
             kept = set(bench.columns) - set(got.extra) if got.status == "ok" else set()
-            found[label] = [got.status, got.reason, got.bytes, got.median_s > 0, got.extra.get("driver", ""),
-                            got.extra.get("buckets", 0), sorted(kept)]
+            found[label] = [got.status, got.reason, got.bytes, got.median_s > 0, got.extra, sorted(kept)]
 if world.rank == 0:
     print(json.dumps(found))
 sys.exit(close_world(world, 0))
@@ -138,27 +141,38 @@ def test_every_benchmark_is_measured_and_right(tmp_path: Path, driver: str) -> N
         pytest.skip("no mpicc")
     found = run(tmp_path, POINTS, "whole", SPRINTPROF_NO_COMPILER="1" if driver == "mpi4py" else "0")
     assert set(found) == set(POINTS)
-    for label, (status, reason, bytes_, positive, who, _, missing) in found.items():
+    for label, (status, reason, bytes_, positive, extra, missing) in found.items():
         if label.startswith("skip"):
-            assert (status, who) == ("skipped", ""), (label, reason)
+            assert status == "skipped", (label, reason)
             continue
         if label.startswith("fail"):
             assert status == "failed"
             assert "there is no all-reduce 'tree'" in reason
             continue
-        assert (status, reason, positive, who, missing) == ("ok", "", True, driver, []), label
+        assert (status, reason, positive, missing) == ("ok", "", True, []), label
+        assert extra.get("driver", driver) == driver
         if label in BYTES:
             assert bytes_ == BYTES[label]
     assert "the root would receive 2 GiB" in found["skip-over-2-gib"][1]
     assert "memory are available" in found["skip-memory"][1]
     assert "no whole number of fp32" in found["skip-fraction"][1]
     assert "needs equal ones" in found["skip-groups"][1]
-    assert [found[f"allreduce_fused{end}"][5] for end in ("", "-ring", "-not")] == [3, 3, 7]
+    assert [found[f"allreduce_fused{end}"][4]["buckets"] for end in ("", "-ring", "-not")] == [3, 3, 7]
+    for label in ("allreduce_overlap", "allreduce_overlap-silent"):
+        assert 0 <= found[label][4]["overlap_fraction"] <= 1
+        assert found[label][4]["compute_s"] > 0
+    assert found["interference"][4]["interference_kappa"] >= 0
+    assert found["interference"][4]["updates"] >= 1
+    assert found["skew"][4]["skew_s"] >= 0
     assert os.path.isdir(tmp_path / "cache") == (driver == "c-loop")
 
 
 def test_a_wrong_result_fails_the_point(tmp_path: Path) -> None:
-    points = {k: v for k, v in POINTS.items() if not k.startswith(("skip", "fail", "barrier", "pingpong-empty"))}
+    points = {
+        k: v
+        for k, v in POINTS.items()
+        if not k.startswith(("skip", "fail", "barrier", "pingpong-empty", "allreduce_overlap", "skew"))
+    }
     for label, (status, reason, *_) in run(tmp_path, points, "broken").items():
         assert status == "failed", label
         assert "wrong result" in reason
