@@ -125,9 +125,8 @@ def measured_peaks(results: Results) -> Peaks:
     """The best matrix product by precision, and the best copy or triad that does not fit the caches."""
     flops: dict[str, float] = {}
     memory = math.nan
-    for m in (
-        m for name in ("gemm", "memory_copy", "triad") if name in results.benchmarks for m in _good(results, name)
-    ):
+    names = [name for name in ("gemm", "memory_copy", "triad") if name in results.benchmarks]
+    for m in (m for name in names for m in results.measurements_of(name) if m.status == "ok"):
         if m.point.benchmark == "gemm":
             precision = str(m.point.parameters.get("precision", ""))
             flops[precision] = max(flops.get(precision, 0.0), m.flop / m.median_s)
