@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from sprintprof.records import InputError, Measurement, PartialError, Point, RunHeader
 from sprintprof.store.codec import session_id
 from sprintprof.store.failures import words
@@ -157,5 +159,5 @@ def open_run(path: str | Path, header: RunHeader, resume: bool) -> RunWriter:
         state.add_launch(header, path)
         for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             leftover.unlink()
-        log.append_session(state.header())
+        log.append_session(msgspec.structs.replace(header, plan=list(state.plan.values())))
         return RunWriter(path, state, session_id(header), log, replace=base is not None)
