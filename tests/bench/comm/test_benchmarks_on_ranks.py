@@ -29,6 +29,9 @@ POINTS: dict[str, dict[str, Any]] = {
     "bandwidth": {"size_bytes": 1000, "window": 4},
     "bandwidth-2": {"size_bytes": 1000, "window": 4, "directions": 2},
     "message_rate": {"size_bytes": 8, "window": 16, "pairs": 1},
+    "pairs": {"size_bytes": 100, "round": 2},
+    "pairs-window": {"size_bytes": 100, "window": 8},
+    "skip-round": {"benchmark": "pairs", "round": 3},
     "all_to_one": {"size_bytes": 1200, "senders": 2},
     "one_to_all": {"size_bytes": 1200, "receivers": 2},
     "broadcast": {"size_bytes": 4000},
@@ -154,6 +157,7 @@ def test_every_benchmark_is_measured_and_right(tmp_path: Path, driver: str) -> N
         if label in BYTES:
             assert bytes_ == BYTES[label]
     assert "the root would receive 2 GiB" in found["skip-over-2-gib"][1]
+    assert "3 ranks have rounds 0 to 2" in found["skip-round"][1]
     assert "memory are available" in found["skip-memory"][1]
     assert "no whole number of fp32" in found["skip-fraction"][1]
     assert "needs equal ones" in found["skip-groups"][1]
