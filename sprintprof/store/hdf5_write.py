@@ -66,13 +66,18 @@ class _Outlet(io.RawIOBase):
         """Nothing is buffered here."""
 
 
+def part_prefix(path: Path) -> str:
+    """How the temporary names for a file begin; process number and `.part` follow. Long names are cut to fit."""
+    return f".{path.name[:100]}."
+
+
 def write_file(path: Path, state: RunState, replace: bool) -> None:
     """Write what a run has as the results file `path`. Raises OSError, with `path` as it was before.
 
     Without `replace` a file of that name, even one that came meanwhile, is FileExistsError. Every measurement's
     session is in `state.sessions`, the first of which describes the file.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f"{part_prefix(path)}{os.getpid()}.part")
     try:
         with io.FileIO(temporary, "w+b") as raw:
             _write_hdf5(raw, state)

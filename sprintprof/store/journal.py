@@ -136,14 +136,13 @@ class Journal:
         self.path = path
         self.damages = content.damages
         self._file = file
-        self._descriptor = file.descriptor
         self._reader = reader
         self._number = content.records
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._error: OSError | None = None
         self._synced_s = -SYNC_S
-        self._size = os.fstat(self._descriptor).st_size
+        self._size = os.fstat(file.descriptor).st_size
         self._cut(content.end)
         if self._size < len(TITLE):
             self._cut(0)
@@ -169,19 +168,22 @@ class Journal:
         return Stored(row, session, row.key, shape, load)
 
     def sync(self) -> None:
-        """Force everything to the disk. Raises OSError."""
+        """Force everything to the disk; nothing to do once it is closed. Raises OSError."""
         with self._lock:
             if self._error:
                 raise self._error
-            os.fsync(self._descriptor)
+            if self._file.descriptor < 0:
+                return
+            os.fsync(self._file.descriptor)
             self._synced_s = time.monotonic()
 
     def close(self) -> None:
-        """Stop the timer and let go of the lock; the file stays."""
-        if self._timer:
-            self._timer.cancel()
-            self._timer.join()
-        self._file.close()
+        """Stop the timer and let go of the lock; the file stays. Harmless the second time."""
+        timer = self._timer
+        if timer:
+            timer.cancel()
+        with self._lock:
+            self._file.close()
 
     def _sync_late(self) -> None:
         """On the timer's thread: an error is kept for the next call, where somebody can hear it."""
@@ -206,7 +208,7 @@ class Journal:
         start, done = self._size, 0
         try:
             while done < len(view):
-                done += os.write(self._descriptor, view[done:])
+                done += os.write(self._file.descriptor, view[done:])
         except BaseException:
             with contextlib.suppress(OSError):
                 self._cut(start)
@@ -214,7 +216,7 @@ class Journal:
         self._size = start + done
 
     def _cut(self, size: int) -> None:
-        os.ftruncate(self._descriptor, size)
+        os.ftruncate(self._file.descriptor, size)
         self._size = size
 
 

@@ -65,7 +65,7 @@ def merge_results(paths: Sequence[str | Path], out: str | Path, force: bool = Fa
         name, reason = next(iter(quarantined.items()), ("merge", "no files given"))
         raise InputError(name, f"{reason} (0 of {len(sources)} files can be merged)", "name results files")
     merged = [str(results.path) for results in files]
-    files.sort(key=lambda results: results.header.created_utc)
+    files.sort(key=lambda results: (results.header.created_utc, str(results.path)))
     if not force:
         _refuse_strangers(files)
     join = _Join(files)
@@ -116,7 +116,8 @@ class _Join:
     def __init__(self, files: list[Results]) -> None:
         self.state = RunState({}, {}, {})
         self.duplicates = self.superseded = self.renumbered = 0
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str], list[str]] = {}
+        self._moved: dict[tuple[str, str], list[Stored]] = {}
         self._last_launch: dict[str, int] = {}
         for results in files:
             self.state.sessions |= {
@@ -127,6 +128,8 @@ class _Join:
         for results in files:
             for stored in results.all_stored():
                 self.state.plan.setdefault(stored.row.key, stored.row.point)
+                if stored.origin != stored.row.key:
+                    self._moved.setdefault((stored.session, stored.origin), []).append(stored)
         for point in self.state.plan.values():
             family = _family(point)
             self._last_launch[family] = max(point.launch, self._last_launch.get(family, 0))
@@ -136,16 +139,18 @@ class _Join:
 
     def _add(self, stored: Stored) -> None:
         identity = (stored.session, stored.origin)
-        known = self._known.get(identity)
-        if known:  # the same measurement, or an earlier attempt at it, from another copy
-            if self.state.stored[known].row.status != "ok" and stored.row.status == "ok":
-                self.state.keep(stored if stored.row.key == known else _moved(stored, self.state.plan[known].launch))
-                self.superseded += 1
-            else:
-                self.duplicates += 1
+        twin = next((moved for moved in self._moved.get(identity, ()) if _same(moved, stored)), None)
+        if twin:  # an earlier merge gave it another number, which it keeps
+            stored = twin
+        known = self._known.setdefault(identity, [])
+        if any(_same(self.state.stored[key], stored) for key in known):
+            self.duplicates += 1
             return
-        other = self.state.stored.get(stored.row.key)
-        if other and other.row.status == "ok" and stored.row.status != "ok":
+        good = stored.row.status == "ok"
+        # an attempt of the same launch at the same point, perhaps under the number an earlier merge gave it
+        place = next((k for k in known if not (good and self.state.stored[k].row.status == "ok")), stored.row.key)
+        other = self.state.stored.get(place)
+        if other and other.row.status == "ok" and not good:
             self.superseded += 1
             return
         if other and other.row.status == "ok":
@@ -155,9 +160,21 @@ class _Join:
             self.renumbered += 1
         elif other:
             self.superseded += 1
-            del self._known[other.session, other.origin]
-        self._known[identity] = stored.row.key
+            self._known[other.session, other.origin].remove(place)
+            stored = _moved(stored, other.row.point.launch)
+        known.append(stored.row.key)
         self.state.keep(stored)
+
+
+def _same(a: Stored, b: Stored) -> bool:
+    """Whether two records hold the same values, to the bit."""
+    if a.shape != b.shape or repr(_moved(a, 0).row) != repr(_moved(b, 0).row):
+        return False
+    ours, theirs = a.load(), b.load()
+    same = all(ours.columns[name].tobytes() == theirs.columns[name].tobytes() for name in a.shape.columns)
+    if ours.rank_times_s is None or theirs.rank_times_s is None:
+        return same
+    return same and ours.rank_times_s.tobytes() == theirs.rank_times_s.tobytes()
 
 
 def _moved(stored: Stored, launch: int) -> Stored:

@@ -13,7 +13,7 @@ import msgspec
 from sprintprof.records import InputError, Measurement, PartialError, Point, RunHeader
 from sprintprof.store.codec import session_id
 from sprintprof.store.failures import words
-from sprintprof.store.hdf5_write import write_file
+from sprintprof.store.hdf5_write import part_prefix, write_file
 from sprintprof.store.journal import Journal, locked_journal
 from sprintprof.store.lock import exists
 from sprintprof.store.paths import journal_path, sync_folder
@@ -71,8 +71,10 @@ class RunWriter:
         """Keep a measurement: it outlives a kill when this returns, and a power cut a second later.
 
         A point outside the plan joins it. Raises PartialError when the journal cannot be written (what came before is
-        safe), ValueError on samples whose shapes do not fit together.
+        safe), ValueError on samples whose shapes do not fit together or when the run has been finished.
         """
+        if self._finished:
+            raise ValueError(f"{self.path} is finished")
         try:
             stored = self._journal.append(measurement, self._session)
         except OSError as error:
@@ -157,7 +159,7 @@ def open_run(path: str | Path, header: RunHeader, resume: bool) -> RunWriter:
         base = load_results(path) if path.exists() else None
         state = combine(base, content)
         state.add_launch(header, path)
-        for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        for leftover in path.parent.glob(f"{glob.escape(part_prefix(path))}*.part"):
             leftover.unlink()
         log.append_session(msgspec.structs.replace(header, plan=list(state.plan.values())))
         return RunWriter(path, state, session_id(header), log, replace=base is not None)

@@ -135,6 +135,9 @@ def complete(path: Path, tally: Tally) -> None:
     """After the last resume: each point exactly once, its own values, and no other file of the store."""
     results = load_results(path)
     keys = [m.key for m in results.measurements]
+    if any(not session.run_id.startswith("run-") for session in results.sessions):
+        tally.wrong += 1
+        tally.notes.append("the header of a launch was lost")
     if sorted(keys) != sorted(p.key for p in plan()) or not all(same(results.measurements).values()):
         tally.wrong += 1
     others = {p.name for p in path.parent.iterdir()} - {path.name, f"{path.name}.progress"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,9 @@ from hypothesis.extra import numpy as npst
 
 from sprintprof.records import Measurement, Point, SampleSet
 from sprintprof.store import MISSING_INT, load_results, open_run, write_results
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Many small files that are synced: not to the disk where there is a file system in memory."""
 
 # every code point: NUL, the store's own escape character, lone surrogates as os.fsdecode makes them
 TEXT = st.text(st.characters() | st.sampled_from("\x00\u241b\udc80/.e\u0301"), max_size=12)
@@ -64,7 +68,7 @@ def test_what_is_written_is_read(
 ) -> None:
     distinct = {m.key: m for m in given_}
     header = kit.header([], command=command, environments=[environment, {}], rank_environment=[1, 0, 1])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         through_memory = write_results(Path(folder) / "a.h5", header, given_)
         with open_run(Path(folder) / "b.h5", header, resume=False) as writer:
             for measurement in given_:
@@ -135,6 +139,26 @@ def test_texts_over_64_kib(tmp_path: Path, kit: SimpleNamespace) -> None:
     assert results.header.machine == long
     assert results.sessions[0].command == [long]
     assert results.header.environments == [{"modules": long}]
+
+
+def test_blocks_of_different_shapes(tmp_path: Path, kit: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 2×3, 2×3, 3×3 and 3×3, which stop a collective write: one writer, and no parallel HDF5 (U39 to U41)."""
+    import h5py
+
+    opened: list[dict[str, object]] = []
+    real = h5py.File
+
+    def file(*arguments: object, **keywords: object) -> h5py.File:
+        opened.append(keywords)
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(h5py, "File", file)
+    plan = kit.points(4, "allreduce", ranks=3)
+    made = [kit.measured(p, samples=n, ranks=3) for p, n in zip(plan, (2, 2, 3, 3), strict=True)]
+    results = load_results(write_results(tmp_path / "r.h5", kit.header(plan), made))
+    assert [kit.fingerprint(m) for m in results.measurements] == [kit.fingerprint(m) for m in made]
+    assert len(opened) == 2
+    assert all("driver" not in keywords and "comm" not in keywords for keywords in opened)
 
 
 @pytest.mark.slow

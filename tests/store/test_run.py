@@ -271,3 +271,19 @@ def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a file"):
         load_results(tmp_path / "pipe.h5")
     assert time.monotonic() - began < 5
+
+
+def test_a_finished_run_takes_no_more(tmp_path: Path, kit: SimpleNamespace) -> None:
+    with open_run(tmp_path / "r.h5", kit.header([]), resume=False) as writer:
+        assert writer.finish() == writer.finish()
+    with pytest.raises(ValueError, match="is finished"):
+        writer.append(kit.measured(kit.points(1)[0]))
+    writer.close()
+
+
+def test_a_long_name(tmp_path: Path, kit: SimpleNamespace) -> None:
+    """Names of 255 bytes are the limit; the temporary name must not be the one that passes it, at the very end."""
+    name = "r" * 240 + ".h5"
+    with open_run(tmp_path / name, kit.header([]), resume=False):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == [name]
