@@ -50,7 +50,7 @@ def _scatter(scatter: RunScatter) -> str:
     typical = scatter.scatter * math.sqrt(2) * scatter.noise
     if scatter.points == 0 or typical < _NOTABLE_SCATTER:
         return ""
-    by = f"±{100 * typical:.2g} %"
+    by = f"±{100 * typical:.0f} %"
     cause = "the scatter of points between these two runs (at most 3 times the noise within a point)"
     return f"one launch a side: intervals are widened by {by}, {cause}; --launches 5 on both sides measures it"
 

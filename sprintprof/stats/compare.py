@@ -197,13 +197,13 @@ def _explain(
         return f"within {100 * margin:.3g} %, and {100 * resolution:.3g} % would have been seen", ""
     if word != "not enough data":
         return f"the whole interval lies beyond {100 * margin:.3g} %", ""
-    width = 100 * math.expm1(half)
+    width = f"±{100 * math.expm1(half):.2g} %" if half < math.log(2) else f"a factor of {math.exp(half):.1f} either way"
     if a.launches == b.launches == 1:
         between = variances[1] + variances[3] > variances[0] + variances[2]
         if between:
-            return f"one launch a side, and launches differ too much here: ±{width:.2g} %", "measure with --launches 5"
-        return f"the interval is ±{width:.2g} %", "measure more samples: a smaller --target-ci, more --min-samples"
-    return f"the interval over launches is ±{width:.2g} %", "measure more launches on both sides"
+            return f"one launch a side, and launches differ too much here: {width}", "measure with --launches 5"
+        return f"the interval is {width}", "measure more samples: a smaller --target-ci, more --min-samples"
+    return f"the interval over launches is {width}", "measure more launches on both sides"
 
 
 def _too_few(why: str, ratio: float) -> Verdict:

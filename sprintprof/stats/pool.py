@@ -16,6 +16,10 @@ LEAST_POINTS = 8
 
 FALSE_DISCOVERY_RATE = 0.05
 
+_NORMAL_QUANTILES = {0.5: 0.6745, 0.8: 1.2816}
+"""Share of a normal distribution → within how many standard deviations. The scatter between runs has heavier tails, so
+it is taken from both; a fifth of the points may have changed without a part in it."""
+
 _LEAST_NOISE = 0.005
 _MOST_SCATTER = 3.0
 _TRUSTED_NOISE = 0.02
@@ -25,13 +29,15 @@ class RunScatter(msgspec.Struct, frozen=True):
     """How much two runs of one launch each differ from point to point for no reason of the points' own.
 
     `scatter` is the robust standard deviation of the points' log ratios about their `centre`, less what too few samples
-    bring, over the noise within the points; at most 3. `noise` is the median noise within a point, `shift_sd` the share
-    of the common shift that such noise explains. `points` is their number; 0 where there were too few to say.
+    bring, over the noise within the points; at most 3. `noise` is the median noise within a point, `least_noise` that
+    of the quietest tenth of pairs: on a busy machine a point is quieter than that by luck. `shift_sd` is the share of
+    the common shift that the noise explains. `points` is their number; 0 where there were too few to say.
     """
 
     scatter: float
     centre: float
     noise: float
+    least_noise: float
     shift_sd: float
     points: int
 
@@ -39,7 +45,7 @@ class RunScatter(msgspec.Struct, frozen=True):
         """Relative standard deviation between launches per side for a pair of points; None where it is not known."""
         if self.points == 0:
             return None
-        return math.hypot(self.scatter * pair_noise(a, b), self.shift_sd) / math.sqrt(2.0)
+        return math.hypot(self.scatter * max(pair_noise(a, b), self.least_noise), self.shift_sd) / math.sqrt(2.0)
 
 
 def pair_noise(a: Side, b: Side) -> float:
@@ -57,17 +63,20 @@ def run_scatter(pairs: Sequence[tuple[Side, Side]]) -> RunScatter:
     """
     single = [(a, b) for a, b in pairs if a.launches == b.launches == 1 and math.isfinite(a.variance + b.variance)]
     if len(single) < LEAST_POINTS:
-        return RunScatter(0.0, 0.0, 0.0, 0.0, 0)
+        return RunScatter(0.0, 0.0, 0.0, 0.0, 0.0, 0)
     differences = np.array([b.location - a.location for a, b in single])
     noises = np.array([pair_noise(a, b) for a, b in single])
+    least = float(np.quantile(noises, 0.1))
+    noises = np.maximum(noises, least)
     centre = float(np.median(differences))
-    scatter = 1.4826 * float(np.median(np.abs(differences - centre) / noises))
+    away = np.quantile(np.abs(differences - centre) / noises, list(_NORMAL_QUANTILES))
+    scatter = float((away / list(_NORMAL_QUANTILES.values())).max())
     # what the samples within the points bring already
     sampling = float(np.median([(a.variance + b.variance) for a, b in single] / noises**2))
     scatter = math.sqrt(max(0.0, scatter**2 - sampling))
     noise = float(np.median(noises)) / math.sqrt(2.0)
     shift = min(abs(centre), max(0.0, noise - _TRUSTED_NOISE))
-    return RunScatter(min(scatter, _MOST_SCATTER), centre, noise, shift, len(single))
+    return RunScatter(min(scatter, _MOST_SCATTER), centre, noise, least, shift, len(single))
 
 
 def compare_points(
