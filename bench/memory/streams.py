@@ -10,20 +10,18 @@ from sprintprof.bench.case import Case, Work
 from sprintprof.bench.engines.base import Array
 from sprintprof.bench.kernels.spot import compare, hosted, places
 from sprintprof.bench.registry import Axis, benchmark
+from sprintprof.networks.kernels import ELEMENT_BYTES
 from sprintprof.records import InputError
 
 _SCALAR = 3.0
 _AXES = (
     Axis("size_bytes", int, 1 << 26, "bytes of each array"),
-    Axis("precision", str, "fp64", "element type: fp64, fp32 or fp16"),
+    Axis("precision", str, "fp64", "element type"),
 )
-_ELEMENT_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 
 def _elements(case: Case) -> tuple[int]:
-    width = _ELEMENT_BYTES.get(case.str("precision"))
-    if width is None:
-        raise InputError("axis precision", f"'{case.str('precision')}' is unknown", "fp64, fp32 or fp16")
+    width = ELEMENT_BYTES[case.str("precision")]
     count, rest = divmod(case.int("size_bytes"), width)
     if count < 1 or rest:
         what = f"{case.int('size_bytes')} bytes are no whole number of {width}-byte elements"

@@ -28,8 +28,8 @@ def bias_forward(x: Array, bias: Array, y: Array) -> None:
 
 
 def bias_backward(gy: Array, gbias: Array) -> None:
-    """gbias = sum of gy over images and places."""
-    np.sum(gy, axis=(0, 2), out=gbias)
+    """gbias = sum of gy over images and places; half precision is summed in single."""
+    np.sum(gy, axis=(0, 2), dtype=np.float32 if gy.dtype == np.float16 else gy.dtype, out=gbias)
 
 
 def add(a: Array, b: Array, y: Array) -> None:

@@ -55,6 +55,13 @@ def test_bias(precision: str) -> None:
     np.testing.assert_allclose(gbias, [exact[:, c].sum() for c in range(3)], rtol=tolerance, atol=tolerance)
 
 
+def test_a_long_half_precision_sum_does_not_stall() -> None:
+    """40,000 times 1/8 is 5000: half precision would stop at 512, where 1/8 is less than half a unit."""
+    gy, gbias = np.full((40_000, 1, 1), 0.125, np.float16), np.empty(1, np.float16)
+    ENGINE.op("bias_backward")(gy, gbias)
+    assert gbias[0] == 5000
+
+
 def test_add() -> None:
     a, b, y = drawn(3, 7), drawn(3, 7, seed=1), np.empty((3, 7))
     ENGINE.op("add")(a, b, y)
