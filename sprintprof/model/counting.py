@@ -10,21 +10,22 @@ import numpy.typing as npt
 
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.jitter import Jitter
-from sprintprof.model.renewal import Counts, conditional_counts, interval_nodes
+from sprintprof.model.renewal import NODES, Counts, conditional_counts, interval_nodes
 from sprintprof.model.special import Floats
 
+Complexes = npt.NDArray[np.complex128]
 Group = tuple[int, Jitter]
 """So many processes with this cycle."""
 
-EXACT_STD = 16.0
+EXACT_STD = 8.0
 """Up to this conditional standard deviation the sum is transformed exactly, above it Edgeworth's series holds."""
-RING = 256
+RING = 128
 """Sites of the exact transform: eight standard deviations on either side."""
 RIPPLE = 1.5
 """Nodes may lie this many conditional standard deviations apart before their sum shows ripples (3e-4)."""
 
 
-def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes: int = 256) -> Discrete:
+def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes: int = NODES) -> Discrete:
     """How many cycles of all processes together end in one interval, which is independent of them.
 
     Given the interval's length y the processes are independent; over y the conditional distributions are mixed. Mean
@@ -79,7 +80,7 @@ def _ring_sum(
         offset += number * counts.first
         k = np.arange(counts.pmf.shape[1])
         transform = counts.pmf[use] @ np.exp(-1j * np.outer(k, angle))
-        product *= transform**number
+        product *= _power(transform, number)
     pmf = np.maximum(np.fft.irfft(product, RING, axis=1), 0.0) * weights[:, None]
     centre = np.round(mean - offset).astype(np.int64)
     sites = np.arange(RING)[None, :] - RING // 2 + centre[:, None]
@@ -87,6 +88,18 @@ def _ring_sum(
     sites = np.maximum(sites, 0)
     first = int(sites.min())
     return offset + first, np.bincount((sites - first).ravel(), values.ravel()).astype(np.float64)
+
+
+def _power(base: Complexes, exponent: int) -> Complexes:
+    """base ** exponent by squaring: several times as fast as numpy's complex power."""
+    result = np.ones_like(base)
+    while exponent:
+        if exponent & 1:
+            result *= base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return result
 
 
 def _series_sum(mean: Floats, width: Floats, third: Floats, fourth: Floats, weights: Floats) -> tuple[int, Floats]:

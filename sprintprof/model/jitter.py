@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -183,17 +183,23 @@ def _cut_ratio(alpha: float) -> tuple[float, float]:
     return math.sqrt(max(1 + alpha * rate - rate**2, 0.0)) / above, above
 
 
+@lru_cache(maxsize=256)
+def _alpha(target: float) -> float:
+    """Where to cut so that std/(mean − cut) is `target`: by bisection, to the last bits."""
+    low, high = -max(40.0, 2 / target), 12.0
+    for _ in range(64):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _cut_ratio(middle)[0] < target else (low, middle)
+    return 0.5 * (low + high)
+
+
 def _cut_normal(mean_s: float, cv: float) -> CutNormal:
     """Solve for the normal whose cut at CUT · mean leaves the given mean and cv."""
     target = cv / (1 - CUT)
     if target > 0.97:
         what = f"a normal cut at {CUT:.0%} of its mean cannot have a cv of {cv:g}"
         raise InputError("jitter", what, "use at most 0.92, or --distribution gamma or lognormal")
-    low, high = -max(40.0, 2 / target), 12.0
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _cut_ratio(middle)[0] < target else (low, middle)
-    alpha = 0.5 * (low + high)
+    alpha = _alpha(target)
     sigma = mean_s * (1 - CUT) / _cut_ratio(alpha)[1]
     return CutNormal(CUT * mean_s - alpha * sigma, sigma, CUT * mean_s, mean_s, cv * mean_s)
 

@@ -12,7 +12,14 @@ from scipy import stats
 
 from sprintprof.model.counting import counts_over
 from sprintprof.model.jitter import Gamma, Samples, jitter
-from sprintprof.model.renewal import conditional_counts, shortfalls, surplus_sum
+from sprintprof.model.renewal import (
+    SERIES_SKEWNESS,
+    _edgeworth_shortfalls,
+    _lattice_shortfalls,
+    conditional_counts,
+    shortfalls,
+    surplus_sum,
+)
 
 
 def test_exponential_cycles_count_as_a_poisson_process() -> None:
@@ -50,13 +57,14 @@ def test_counts_are_distributions_with_the_exact_mean(cv: float, length: float, 
     assert counts.cumulants()[0][0] == pytest.approx(length, rel=1e-4)
 
 
-def test_sums_by_lattice_and_by_series_meet() -> None:
-    cycle = jitter(1.0, 0.5, "lognormal")
-    y = np.linspace(80, 180, 41)
-    both = shortfalls(cycle, np.array([128, 129]), y)
-    moved = shortfalls(cycle, np.array([128]), y - cycle.mean_s)[0]
-    # one more cycle of mean 1: nearly the same curve, moved by 1
-    np.testing.assert_allclose(both[1], moved, atol=0.03)
+@pytest.mark.parametrize("kind", ["normal", "gamma", "lognormal"])
+@pytest.mark.parametrize("cv", [0.01, 0.3, 0.6])
+def test_sums_by_lattice_and_by_series_meet(kind: str, cv: float) -> None:
+    cycle = jitter(1.0, cv, kind)  # type: ignore[arg-type]
+    n = math.ceil(max(24.0, (cycle.skewness / SERIES_SKEWNESS) ** 2)) + 1
+    y = n + cv * math.sqrt(n) * np.linspace(-4, 5, 41)
+    exact, series = (form(cycle, np.array([n]), y)[0] for form in (_lattice_shortfalls, _edgeworth_shortfalls))
+    np.testing.assert_allclose(series, exact, atol=2e-3 * cv * math.sqrt(n))
 
 
 def test_gamma_sums_are_gamma() -> None:

@@ -14,6 +14,7 @@ from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import Block
 from sprintprof.model.simulate.dssp import Lending
 from sprintprof.model.simulate.free import simulate_free
+from sprintprof.model.simulate.order import order_of, ranks_of
 from sprintprof.model.simulate.rounds import simulate_barrier, simulate_rounds
 from sprintprof.model.simulate.run import Plan, Run
 from sprintprof.model.simulate.server import Bound, simulate_server
@@ -35,6 +36,15 @@ def test_window_lookup_is_a_binary_search(gaps: list[float], moments: list[float
     boundaries = np.cumsum(gaps)
     t = np.concatenate([np.array(moments), boundaries, boundaries + 1e-9])
     np.testing.assert_array_equal(Windows(boundaries).index(t), np.searchsorted(boundaries, t, side="left"))
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=80))
+@settings(max_examples=60, deadline=None)
+def test_order_is_a_stable_sort(times: list[float]) -> None:
+    coarse = np.round(np.array(times), 3)  # ties, and nothing closer than the order can tell apart
+    order = order_of(coarse)
+    np.testing.assert_array_equal(order, np.argsort(coarse, kind="stable"))
+    np.testing.assert_array_equal(ranks_of(order)[order], np.arange(len(order)))
 
 
 def test_windows_and_staleness_of_six_pushes_by_hand() -> None:

@@ -24,6 +24,8 @@ from sprintprof.profile import Estimator
 Ints = npt.NDArray[np.int64]
 FINALISTS = 6
 """Configurations whose distributions are predicted."""
+TRIED = 40
+"""So many are tried where their own distributions break a limit that their moments met."""
 SHOWN_FRONT = 30
 
 
@@ -93,15 +95,17 @@ def _finalists(
     """The first of every strategy and machine and the next best, by their own predictions; best first."""
     kinds = grid.machine[order] * len(space.strategies) + grid.strategy[order]
     _, firsts = np.unique(kinds, return_index=True)
-    chosen = dict.fromkeys([*order[np.sort(firsts)][:FINALISTS].tolist(), *order[:FINALISTS].tolist()])
-    found = []
-    for index in chosen:
+    wanted = dict.fromkeys([*order[np.sort(firsts)][:FINALISTS].tolist(), *order[:TRIED].tolist()])
+    found: list[Candidate] = []
+    for index in list(wanted)[:TRIED]:
         candidate = candidate_at(index, grid, machines, base, space, goal)
         if limits.staleness_quantile is not None:
             u, most = limits.staleness_quantile
             if candidate.outcome.staleness.quantile(u) > most:
                 continue
         found.append(candidate)
+        if len(found) >= FINALISTS:
+            break
     return sorted(found, key=lambda c: c.objective)
 
 

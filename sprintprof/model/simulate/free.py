@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import blocks, numbered
+from sprintprof.model.simulate.order import order_of, ranks_of
 from sprintprof.model.simulate.run import Plan, Run, Spans
 from sprintprof.model.special import Floats
 
@@ -50,8 +51,7 @@ def simulate_free(setting: Setting, plan: Plan, gradients_per_update: int = 1) -
 def _count(ends: list[Floats], warm: float, length: float, c: int, first: int) -> tuple[npt.NDArray[np.int64], int]:
     """Histogram of staleness of the pushes in (warm, length], and their number."""
     flat = np.concatenate([e.ravel() for e in ends])
-    rank = np.empty(len(flat), np.int64)
-    rank[np.argsort(flat, kind="stable")] = np.arange(first, first + len(flat))
+    rank = ranks_of(order_of(flat)).astype(np.int64) + first
     histogram, start, number = np.zeros(1, np.int64), 0, 0
     for e in ends:
         mine = rank[start : start + e.size].reshape(e.shape)

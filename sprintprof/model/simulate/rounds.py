@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import Workers, numbered
+from sprintprof.model.simulate.order import order_of, ranks_of
 from sprintprof.model.simulate.run import Plan, Run, Spans
 from sprintprof.model.special import Floats
 
@@ -29,50 +30,66 @@ def simulate_rounds(setting: Setting, plan: Plan, bound: int) -> Run:
     rng = plan.rng()
     totals = _Totals()
     spans: tuple[Spans, ...] = ()
-    for replica in range(plan.replicas):
-        x = _draw(workers, iterations, count, rng)
-        begins, ends, levels = _recur(x, bound, plan, np.arange(count))
-        totals.add(begins, ends, levels, bound, warm)
-        if replica == 0 and plan.keep_spans:
-            owner = np.tile(np.arange(count), iterations)
-            spans = (Spans(owner, begins.ravel(), ends.ravel(), "iteration"),)
+    together = max(1, TOGETHER // (count * iterations))
+    for first in range(0, plan.replicas, together):
+        replicas = min(together, plan.replicas - first)
+        ends, levels = _recur(workers, (iterations, replicas, count), bound, plan, rng)
+        totals.add(ends, levels, bound, warm)
+        if first == 0 and plan.keep_spans:
+            spans = _iterations(ends[:, 0], levels[:, 0], bound)
     batch = Discrete.certain(1, setting.sub_batch)
-    waits = {"skew": totals.waited}
-    return Run(
-        totals.duration,
-        totals.pushes,
-        totals.pushes,
-        batch,
-        Discrete.of(0, totals.stale.astype(np.float64)),
-        waits,
-        spans,
-    )
+    stale = Discrete.of(0, totals.stale.astype(np.float64))
+    return Run(totals.duration, totals.pushes, totals.pushes, batch, stale, {"skew": totals.waited}, spans)
 
 
-def _draw(workers: list[Workers], iterations: int, count: int, rng: np.random.Generator) -> Floats:
-    x = np.empty((iterations, count))
+TOGETHER = 1 << 20
+"""Iterations of all workers of the replicas that are simulated at once."""
+BLOCK = 1 << 14
+"""Of these, drawn or counted at once: a few arrays of 128 KiB stay in the cache of a core."""
+
+
+def _draw(workers: list[Workers], shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """Cycles of shape (…, all workers)."""
+    if len(workers) == 1:
+        return workers[0][0].sample(rng, shape)
+    x = np.empty(shape)
     for cycle, numbers in workers:
-        x[:, numbers] = cycle.sample(rng, (iterations, len(numbers)))
-        x[0, numbers] = cycle.residual(rng, len(numbers))
+        x[..., numbers[0] : numbers[-1] + 1] = cycle.sample(rng, (*shape[:-1], len(numbers)))
     return x
 
 
-def _recur(x: Floats, bound: int, plan: Plan, numbers: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Begin and end of every iteration, shape (iterations, workers), and m(j), shape (iterations,)."""
-    begins, ends = np.zeros_like(x), np.empty_like(x)
-    levels = np.zeros(len(x))
-    before = np.zeros(x.shape[1])
-    for k in range(len(x)):
-        begin = begins[k]
+def _recur(
+    workers: list[Workers], shape: tuple[int, int, int], bound: int, plan: Plan, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """End of every iteration, shape (iterations, replicas, workers), and m(j), shape (iterations, replicas)."""
+    ends, levels = np.empty(shape), np.empty(shape[:2])
+    numbers = np.broadcast_to(np.arange(shape[2]), shape[1:])
+    rows = max(1, BLOCK // (shape[1] * shape[2]))
+    begin = np.zeros(shape[1:])
+    for k in range(shape[0]):
+        if k % rows == 0:
+            x = _draw(workers, (min(rows, shape[0] - k), *shape[1:]), rng)
         if k > bound:
-            np.maximum(before, levels[k - bound - 1], out=begin)
-        else:
-            begin[:] = before
+            np.maximum(ends[k - 1], levels[k - bound - 1][:, None], out=begin)
+        elif k:
+            begin[:] = ends[k - 1]
+        else:  # fresh phases
+            for cycle, own in workers:
+                x[0][:, own] = cycle.residual(rng, shape[1] * len(own)).reshape(shape[1], len(own))
         if plan.stragglers is not None:
-            x[k] *= plan.stragglers.factors(numbers, begin)
-        before = np.add(begin, x[k], out=ends[k])
-        levels[k] = before.max()
-    return begins, ends, levels
+            x[k % rows] *= plan.stragglers.factors(numbers, begin)
+        np.add(begin, x[k % rows], out=ends[k])
+        ends[k].max(axis=1, out=levels[k])
+    return ends, levels
+
+
+def _iterations(ends: Floats, levels: Floats, bound: int) -> tuple[Spans, ...]:
+    """Spans of one replica: ends of shape (iterations, workers), m(j) of shape (iterations,)."""
+    begins = np.zeros_like(ends)
+    begins[1:] = ends[:-1]
+    begins[bound + 1 :] = np.maximum(begins[bound + 1 :], levels[: len(ends) - bound - 1, None])
+    owner = np.tile(np.arange(ends.shape[1]), len(ends))
+    return (Spans(owner, begins.ravel(), ends.ravel(), "iteration"),)
 
 
 class _Totals:
@@ -83,27 +100,52 @@ class _Totals:
         self.pushes = 0
         self.stale: npt.NDArray[np.int64] = np.zeros(1, np.int64)
 
-    def add(self, begins: Floats, ends: Floats, levels: Floats, bound: int, warm: int) -> None:
+    def add(self, ends: Floats, levels: Floats, bound: int, warm: int) -> None:
+        for replica in range(ends.shape[1]):
+            self._add_one(ends[:, replica], levels[:, replica], bound, warm)
+
+    def _add_one(self, ends: Floats, levels: Floats, bound: int, warm: int) -> None:
         start, stop = float(levels[warm - 1]), float(ends[-1].min())
         flat = ends.ravel()
-        order = np.argsort(flat, kind="stable")
-        rank = np.empty(len(flat), np.int64)
-        rank[order] = np.arange(len(flat))
-        rank = np.asarray(rank.reshape(ends.shape), np.int64)
-        in_order = flat[order]
-        # a worker that waited pulled when the slowest arrived, another right after its own push
-        arrived = np.searchsorted(in_order, levels, side="right")
-        pulled = rank[:-1] + 1
-        freed = np.maximum(np.arange(1, len(ends)) - bound - 1, 0)
-        waited = begins[1:] > ends[:-1]
-        pulled = np.where(waited, arrived[freed][:, None], pulled)
-        measured = (ends[1:] > start) & (ends[1:] <= stop)
-        here: npt.NDArray[np.int64] = np.bincount((rank[1:] - pulled)[measured])
-        size = max(len(here), len(self.stale))
-        self.stale = np.pad(self.stale, (0, size - len(self.stale))) + np.pad(here, (0, size - len(here)))
-        self.pushes += int(np.count_nonzero((ends > start) & (ends <= stop)))
-        self.waited += float((begins[1:] - ends[:-1])[measured].sum())
+        order = order_of(flat)
+        rank = np.reshape(ranks_of(order), ends.shape)
+        # pushes by the time that a worker which waits is let go
+        arrived = np.searchsorted(flat, levels, side="right", sorter=order).astype(np.int32)
+        freed = slice(0, len(ends) - bound - 1)
+        let_go = np.concatenate([np.full(bound + 1, -np.inf), levels[freed]])
+        seen = np.concatenate([np.zeros(bound + 1, np.int32), arrived[freed]])
+        rows = max(1, BLOCK // ends.shape[1])
+        first = max(1, int(np.searchsorted(ends.max(axis=1), start)))  # iterations before it end too early
+        for k in range(first, len(ends), rows):
+            self._count(
+                ends[k - 1 : k + rows], rank[k - 1 : k + rows], let_go[k : k + rows], seen[k : k + rows], start, stop
+            )
         self.duration += stop - start
+
+    def _count(
+        self,
+        ends: Floats,
+        rank: npt.NDArray[np.int32],
+        let_go: Floats,
+        seen: npt.NDArray[np.int32],
+        start: float,
+        stop: float,
+    ) -> None:
+        """Count the iterations of all rows but the first, which is the iteration before them."""
+        before, now = ends[:-1], ends[1:]
+        waiting = let_go[:, None] - before
+        waited = waiting > 0
+        # a worker that waited pulled when it was let go, another right after its own push
+        stale = rank[1:] - np.where(waited, seen[:, None], rank[:-1] + 1)
+        measured = (now > start) & (now <= stop)
+        whole = bool(measured.all())
+        here: npt.NDArray[np.int64] = np.bincount((stale if whole else stale[measured]).ravel())
+        if len(here) > len(self.stale):
+            self.stale = np.pad(self.stale, (0, len(here) - len(self.stale)))
+        self.stale[: len(here)] += here
+        self.pushes += int(measured.size if whole else np.count_nonzero(measured))
+        waited &= measured
+        self.waited += float(waiting[waited].sum())
 
 
 def simulate_barrier(setting: Setting, plan: Plan, waited_for: int, after: Floats) -> Run:
@@ -116,7 +158,7 @@ def simulate_barrier(setting: Setting, plan: Plan, waited_for: int, after: Float
     duration = skew = 0.0
     spans: tuple[Spans, ...] = ()
     for replica in range(plan.replicas):
-        x = _draw(numbered(setting.groups), plan.updates + 1, setting.gpus, rng)[1:]
+        x = _draw(numbered(setting.groups), (plan.updates, setting.gpus), rng)
         if plan.stragglers is not None:
             x = _slowed(x, after[replica], waited_for, plan)
         last = np.partition(x, waited_for - 1, axis=1)[:, waited_for - 1]

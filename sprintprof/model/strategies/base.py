@@ -102,11 +102,7 @@ def outcome_of(run: Run, setting: Setting, warnings: list[str] | None = None) ->
     )
 
 
-def own_plan(setting: Setting) -> Plan:
-    """The simulation behind a prediction: some thousand updates, at least eight of each worker."""
-    return Plan(updates=max(1500, 8 * setting.gpus), replicas=16, seed=1)
-
-
-def service_of(setting: Setting) -> float:
-    """Mean service time of the server for one push, in s."""
-    return setting.update_cycle.mean_s
+def own_plan(setting: Setting, gradients_per_update: int = 1) -> Plan:
+    """The simulation behind a prediction: some thousand gradients, at least eight of each worker."""
+    gradients = max(1500, 8 * setting.gpus)
+    return Plan(updates=max(gradients // gradients_per_update, 50), replicas=16, seed=1)

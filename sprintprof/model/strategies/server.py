@@ -28,7 +28,7 @@ def at_most_samples_per_s(setting: Setting) -> float:
     return setting.sub_batch * min(free, 1 / service if service > 0 else math.inf)
 
 
-def by_simulation(strategy: Strategy, setting: Setting) -> Outcome:
+def by_simulation(strategy: Strategy, setting: Setting, gradients_per_update: int = 1) -> Outcome:
     """A prediction by the strategy's own simulation, beside the bound of the server."""
-    outcome = outcome_of(strategy.simulate(setting, own_plan(setting)), setting)
+    outcome = outcome_of(strategy.simulate(setting, own_plan(setting, gradients_per_update)), setting)
     return replace(outcome, at_most_samples_per_s=at_most_samples_per_s(setting))

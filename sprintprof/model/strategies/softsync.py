@@ -35,7 +35,7 @@ class Softsync:
         """Renewal counting without a server's time, simulation with it."""
         c = self._gradients(setting)
         if served(setting):
-            return by_simulation(self, setting)
+            return by_simulation(self, setting, c)
         samples_per_s = sum(n / cycle.mean_s for n, cycle in setting.groups) * setting.sub_batch
         ideal = ideal_samples_per_s(setting)
         return Outcome(
