@@ -14,6 +14,7 @@ import pytest
 
 from sprintprof.bench.messages.native import find_mpicc
 from sprintprof.bench.world.launch import find_starter, launch_environment
+from sprintprof.bench.world.processes import kill_tagged
 from sprintprof.bench.world.refuse import environment_mpiexec
 
 pytestmark = [
@@ -117,16 +118,25 @@ sys.exit(close_world(world, 0))
 """
 
 
-def run(folder: Path, points: dict[str, dict[str, Any]], mode: str, **environ: str) -> dict[str, list[Any]]:
+def run(folder: Path, points: dict[str, dict[str, Any]], mode: str, **more: str) -> dict[str, list[Any]]:
     program, wanted = folder / "ranks.py", folder / "points.json"
     program.write_text(RANKS)
     wanted.write_text(json.dumps(points))
     starter = find_starter(3)
-    done = subprocess.run(
-        [starter.path, "-n", "3", sys.executable, str(program), str(wanted), mode],
-        env={**launch_environment(starter), "SPRINTPROF_CACHE": str(folder / "cache"), **environ},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    tag = f"ranks-{os.getpid()}-{folder.name}"
+    environ = {
+        **launch_environment(starter),
+        "SPRINTPROF_CACHE": str(folder / "cache"),
+        "SPRINTPROF_LAUNCH": tag,
+        **more,
+    }
+    try:
+        done = subprocess.run(
+            [starter.path, "-n", "3", sys.executable, str(program), str(wanted), mode],
+            env=environ, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+    finally:
+        kill_tagged(tag)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
