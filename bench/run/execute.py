@@ -42,6 +42,7 @@ class RunRequest(msgspec.Struct, frozen=True):
     """Everything a run needs to know; the same on all ranks.
 
     `launch` is the launch number whose points this process measures. `time_limit_s` stops the run between points.
+    `threads` limits the BLAS of the CPU engine; the environment records what it then uses.
     `settings_record` is what the results file says of the settings, suite and selection included.
     """
 
@@ -58,6 +59,7 @@ class RunRequest(msgspec.Struct, frozen=True):
     scratch: Path | None = None
     time_limit_s: float | None = None
     limits: Limits | None = None
+    threads: int | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -83,9 +85,9 @@ def execute(request: RunRequest, world: World) -> Outcome | None:
     scratch = Path(tempfile.mkdtemp(prefix=".sprintprof-", dir=_scratch_folder(request)))
     try:
         with guard(world), catch_signals(leader=world.rank == 0) as stop, ExitStack() as until_end:
+            crew = Crew(request, world, scratch, until_end)
             record = to_plain(_environment(request, world))
             environments, index = gather_environments(world.comm, record) if world.comm else ([record], [0])
-            crew = Crew(request, world, scratch, until_end)
             if world.rank:
                 crew.follow()
                 return None
@@ -141,6 +143,8 @@ class Crew:
         self._telemetries: dict[bool, TelemetrySource] = {}
         self._clock = RunClock()
         self._engines: dict[str, Engine] = {}
+        for name in {point.engine for point in request.plan}:  # before the environment is read: they set BLAS threads
+            self._engine(name)
 
     def lead(self, header: RunHeader, stop: StopRequest) -> Outcome:
         """Rank 0: measure what is pending, in random order, and write it."""
@@ -239,7 +243,7 @@ class Crew:
 
     def _engine(self, name: str) -> Engine:
         if name not in self._engines:
-            self._engines[name] = get_engine(name)
+            self._engines[name] = get_engine(name, threads=self._request.threads)
         return self._engines[name]
 
 

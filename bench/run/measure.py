@@ -46,6 +46,7 @@ class MeasureOptions(msgspec.Struct, frozen=True):
     resume: Path | None = None
     ranks: int | None = None
     engine: str = "auto"
+    threads: int | None = None
     machine: str | None = None
     settings: dict[str, Any] = {}
     time_limit_s: float | None = None
@@ -100,6 +101,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         "selection": options.benchmarks,
         "axes": options.axes,
         "engine": engine,
+        "threads": options.threads,
         "ranks": world_size,
         "limits": msgspec.to_builtins(limits) if limits else {},
     }
@@ -117,6 +119,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         scratch=options.scratch,
         time_limit_s=options.time_limit_s,
         limits=limits,
+        threads=options.threads,
     )
 
 

@@ -32,6 +32,7 @@ def run(
     resume: Path | None = typer.Option(None, help="Go on with this results file or its journal: what is missing."),
     ranks: int | None = _option("RANKS", "MPI ranks; starts them unless a launcher has.", min=1),
     engine: str | None = _option("ENGINE", "auto (the default), numpy or cupy."),
+    threads: int | None = _option("THREADS", "BLAS threads of the CPU engine. [default: as the BLAS likes]", min=1),
     machine: str | None = _option("MACHINE", "Machine name or machine file. [default: the host's name]"),
     target_ci: float | None = _option("TARGET_CI", "Half width of the 95 % interval of the median, a fraction."),
     min_samples: int | None = _option("MIN_SAMPLES", "Least samples of a point, never under 6."),
@@ -62,6 +63,7 @@ def run(
         resume=resume,
         ranks=ranks,
         engine=engine or "auto",
+        threads=threads,
         machine=machine,
         settings={
             "target_ci": target_ci,

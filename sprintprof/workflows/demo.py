@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 RANKS = 4
+"""Local ranks stand for nodes, one core for a GPU (`--threads 1`): what repeats best on small, shared machines."""
 NETWORK = "lenet5"
 
 
@@ -17,7 +18,7 @@ def commands(folder: Path) -> list[tuple[str, str, tuple[int, ...]]]:
     """(what it shows, command, exit codes that are fine) of every step."""
     first, second = folder / "first.h5", folder / "second.h5"
     profile, prediction = folder / "profile.json", folder / "prediction.json"
-    run = f"run --suite quick --ranks {RANKS} --engine numpy --machine demo"
+    run = f"run --suite quick --ranks {RANKS} --engine numpy --threads 1 --machine demo"
     predict = f"predict {profile} --network"
     small, large = "--nodes 4 --gpus-per-node 2 --sub-batch 16", "--nodes 16 --gpus-per-node 4 --sub-batch 8"
     return [

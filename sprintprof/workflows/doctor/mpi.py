@@ -71,7 +71,7 @@ def trial() -> Finding:
         starter = find_starter(2)
         command = [starter.path, "-n", "2", sys.executable, "-c", _ASK_WORLD]
         done = subprocess.run(
-            command, env=launch_environment(starter, 2), capture_output=True, text=True, timeout=60, check=False
+            command, env=launch_environment(starter), capture_output=True, text=True, timeout=60, check=False
         )
     except InputError as error:
         return Finding("warning", "two ranks", error.what, error.remedy)
