@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def merge_results(paths: Sequence[str | Path], out: str | Path, force: bool = Fa
     unless `force`, the files are of different machines; PartialError where `out` cannot be written.
     """
     out = Path(out)
-    if out.exists():
+    if os.path.exists(out):
         raise exists(out)
     _allow_open_files()
     files: list[Results] = []
@@ -78,7 +79,7 @@ def _expand(paths: Sequence[str | Path]) -> list[Path]:
     """The files themselves; a folder stands for the results files in it and for journals whose run did not end."""
     files: list[Path] = []
     for path in map(Path, paths):
-        if path.is_dir():
+        if os.path.isdir(path):
             inside = sorted(path.glob("*.h5"))
             files += inside + [j for j in sorted(path.glob(f"*.h5{SUFFIX}")) if results_path(j) not in inside]
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -25,9 +26,18 @@ def results_path(journal: str | Path) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a created, renamed or removed name in `folder` survive a power cut. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Make a created, renamed or removed name in `folder` survive a power cut, where the file system can do that.
+
+    Raises OSError where it can and fails.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder one may write to and not list
+        return
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF):
+            raise
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from sprintprof.records import RunHeader
@@ -18,8 +19,8 @@ def peek_header(path: str | Path) -> RunHeader | None:
     """
     path = Path(path)
     journal = journal_path(path)
-    base = load_results(path) if path.exists() else None
-    if not journal.exists():
+    base = load_results(path) if os.path.exists(path) else None
+    if not os.path.exists(journal):
         return base.header if base else None
     state = combine(base, load_journal(journal))
     return state.header() if state.sessions else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -38,21 +39,21 @@ def recover_journal(journal: str | Path, out: str | Path | None = None) -> Recov
     """
     journal = Path(journal)
     own = results_path(journal)
-    if not journal.name.endswith(SUFFIX) or not journal.is_file():
-        what = "there is no such journal" if not journal.exists() else "is not a journal"
+    if not journal.name.endswith(SUFFIX) or not os.path.isfile(journal):
+        what = "there is no such journal" if not os.path.exists(journal) else "is not a journal"
         raise InputError(str(journal), what, f"give a file FILE.h5{SUFFIX}")
     if out is None or Path(out).absolute() == own.absolute():
         return _in_place(journal, own)
     out = Path(out)
     content = load_journal(journal)
-    state = combine(load_results(own) if own.exists() else None, content)
+    state = combine(load_results(own) if os.path.exists(own) else None, content)
     write_new(out, state, journal)
     return Recovered(out, load_results(out).completeness, content.damages)
 
 
 def _in_place(journal: Path, own: Path) -> Recovered:
     with locked_journal(journal, new=False) as (log, content):
-        base = load_results(own) if own.exists() else None
+        base = load_results(own) if os.path.exists(own) else None
         state = combine(base, content)
         _refuse_empty(state, journal)
         writer = RunWriter(own, state, next(iter(state.sessions)), log, replace=base is not None)
@@ -70,7 +71,7 @@ def write_new(out: Path, state: RunState, source: Path | None = None) -> None:
     """Write a file that must not exist. Raises InputError or PartialError."""
     if source:
         _refuse_empty(state, source)
-    if out.exists():
+    if os.path.exists(out):
         raise exists(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

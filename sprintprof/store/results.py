@@ -149,7 +149,7 @@ class Results:
     @property
     def has_journal(self) -> bool:
         """Whether a journal lies beside the file: a run that resumed it is under way, or was killed."""
-        return journal_path(self.path).exists()
+        return os.path.exists(journal_path(self.path))
 
 
 def load_results(path: str | Path) -> Results:
@@ -159,7 +159,7 @@ def load_results(path: str | Path) -> Results:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError) and journal_path(path).exists():
+        if isinstance(error, FileNotFoundError) and os.path.exists(journal_path(path)):
             remedy = f"sprintprof recover {journal_path(path)}, or go on with sprintprof run --resume {path}"
             raise InputError(where, "was not finished, only its journal is there", remedy) from None
         what, remedy = words(error) if isinstance(error, OSError) else (str(error), "check the name")

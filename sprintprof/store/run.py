@@ -150,13 +150,13 @@ def open_run(path: str | Path, header: RunHeader, resume: bool) -> RunWriter:
     journal = journal_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not resume and (path.exists() or journal.exists()):
-            raise exists(path if path.exists() else journal)
+        if not resume and (os.path.exists(path) or os.path.exists(journal)):
+            raise exists(path if os.path.exists(path) else journal)
     except OSError as error:
         what, remedy = words(error)
         raise InputError(str(path), f"cannot be written: {what}", remedy) from None
     with locked_journal(journal, new=not resume) as (log, content):
-        base = load_results(path) if path.exists() else None
+        base = load_results(path) if os.path.exists(path) else None
         state = combine(base, content)
         state.add_launch(header, path)
         for leftover in path.parent.glob(f"{glob.escape(part_prefix(path))}*.part"):

@@ -303,17 +303,19 @@ def changes() -> Iterator[tuple[str, Change]]:
     yield "text that is not UTF-8", column("reason", lambda c: b"\xff\xfe")
 
 
-@pytest.mark.parametrize(("what", "change"), [pytest.param(*c, id=c[0]) for c in changes()])
-def test_files_made_wrong(tmp_path: Path, good: bytes, what: str, change: Change) -> None:
+def test_files_made_wrong(tmp_path: Path, good: bytes) -> None:
     path = tmp_path / "r.h5"
-    path.write_bytes(good)
-    with h5py.File(path, "r+") as file:
-        change(file)
-    with path.open("r+b") as opened:
-        write_seal(opened.fileno())
-    outcome = in_time(what, lambda: everything(load_results(path)))
-    assert isinstance(outcome, InputError), what
-    assert str(path) in str(outcome)
+    accepted = []
+    for what, change in changes():
+        path.write_bytes(good)
+        with h5py.File(path, "r+") as file:
+            change(file)
+        with path.open("r+b") as opened:
+            write_seal(opened.fileno())
+        outcome = in_time(what, lambda: everything(load_results(path)))
+        if not isinstance(outcome, InputError) or str(path) not in str(outcome):
+            accepted.append(what)
+    assert accepted == []
 
 
 def test_no_rank_times_no_rank_columns(tmp_path: Path, good: bytes, kit: SimpleNamespace) -> None:

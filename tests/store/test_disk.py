@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,16 @@ from typing import Any
 
 import pytest
 
-from sprintprof.records import InputError, Measurement, PartialError, RunHeader
-from sprintprof.store import RunWriter, journal_path, load_results, open_run, recover_journal, write_results
+from sprintprof.records import InputError, Measurement, PartialError, RunHeader, SprintprofError
+from sprintprof.store import (
+    RunWriter,
+    journal_path,
+    load_results,
+    merge_results,
+    open_run,
+    recover_journal,
+    write_results,
+)
 from sprintprof.store.hdf5_write import _Outlet
 from sprintprof.store.lock import _boot_id
 
@@ -242,6 +250,35 @@ def test_a_file_that_cannot_be_read(open_folder: Path, kit: SimpleNamespace) -> 
     path.chmod(0)
     with without_rights(), pytest.raises(InputError, match=r"cannot be read: permission denied \(errno 13\)"):
         load_results(path)
+
+
+def test_a_folder_that_cannot_be_entered(open_folder: Path, kit: SimpleNamespace) -> None:
+    path = open_folder / "shut" / "r.h5"
+    path.parent.mkdir(mode=0)
+    journal = journal_path(path)
+    with without_rights():
+        calls: list[Callable[[], Any]] = [
+            lambda: load_results(path),
+            lambda: open_run(path, kit.header([]), resume=True),
+            lambda: open_run(path, kit.header([]), resume=False),
+            lambda: write_results(path, kit.header([]), []),
+            lambda: recover_journal(journal),
+            lambda: merge_results([path], open_folder / "all.h5"),
+        ]
+        for call in calls:
+            with pytest.raises(SprintprofError) as caught:
+                call()
+            assert "errno 13" in one_line(caught.value) or "no such journal" in one_line(caught.value)
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EOPNOTSUPP])
+def test_folders_that_cannot_be_synced_are_no_error(
+    tmp_path: Path, kit: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    failing(monkeypatch, "fsync", number, tmp_path)
+    with open_run(tmp_path / "r.h5", kit.header([]), resume=False):
+        pass
+    assert load_results(tmp_path / "r.h5").completeness == (0, 0)
 
 
 def test_a_folder_in_the_way(tmp_path: Path, kit: SimpleNamespace) -> None:

@@ -146,7 +146,7 @@ RUN = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(RUN, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_nothing_is_lost_and_nothing_double(kit: SimpleNamespace, runs: list, rng: random.Random) -> None:
     """Merging in steps, in any order, with copies: every good measurement is there exactly once."""

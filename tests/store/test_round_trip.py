@@ -61,7 +61,7 @@ ANY_JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(measurements(), max_size=6), st.lists(TEXT, max_size=3), st.dictionaries(TEXT, ANY_JSON, max_size=3))
 def test_what_is_written_is_read(
     kit: SimpleNamespace, given_: list[Measurement], command: list[str], environment: dict[str, object]
