@@ -31,9 +31,9 @@ def compare(
     across: list[str] | None = typer.Option(
         None, metavar="CONDITION", help="Compare although engine, precision, layout, fill, cache or sync differ."
     ),
-    changed: bool = typer.Option(False, help="Only points that are faster or slower."),
+    changed: bool = typer.Option(False, "--changed", help="Only points that are faster or slower."),
     all_points: bool = typer.Option(False, "--all", help="Every missing point and environment difference too."),
-    fail_on_slower: bool = typer.Option(False, help="Exit with 1 where a point is slower."),
+    fail_on_slower: bool = typer.Option(False, "--fail-on-slower", help="Exit with 1 where a point is slower."),
     json_to: str | None = JSON_OPTION,
 ) -> None:
     """Compare machines or runs: ratio, interval and verdict per point, what is missing, what differs around them."""
