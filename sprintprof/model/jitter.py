@@ -57,6 +57,10 @@ class Jitter(ABC):
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
         """Independent draws of the given shape."""
 
+    def fill(self, rng: np.random.Generator, out: Floats) -> None:
+        """Independent draws into an array that is there (contiguous)."""
+        out[...] = self.sample(rng, out.shape)
+
     @abstractmethod
     def scaled(self, factor: float) -> Jitter:
         """The distribution of factor · X."""
@@ -158,18 +162,23 @@ class CutNormal(Jitter):
         return np.maximum(self.mu - self.sigma * ndtri((1 - u) * self._kept), self.floor_s)
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
+        draws = np.empty(size)
+        self.fill(rng, draws)
+        return draws
+
+    def fill(self, rng: np.random.Generator, out: Floats) -> None:
         if self._kept < 0.5:
-            return self.quantile(1 - rng.random(size))
-        draws = rng.standard_normal(size)
-        draws *= self.sigma
-        draws += self.mu
+            out[...] = self.quantile(1 - rng.random(out.shape))
+            return
+        rng.standard_normal(out=out)
+        out *= self.sigma
+        out += self.mu
         if self._alpha > -9:  # beyond, one draw in 1e19 would be cut
-            bad = np.flatnonzero(draws.ravel() < self.floor_s)
-            flat = draws.reshape(-1)
+            flat = out.reshape(-1)
+            bad = np.flatnonzero(flat < self.floor_s)
             while bad.size:
                 flat[bad] = self.mu + self.sigma * rng.standard_normal(bad.size)
                 bad = bad[flat[bad] < self.floor_s]
-        return draws
 
     def scaled(self, factor: float) -> CutNormal:
         f = factor

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sprintprof.model.counting import Group
 from sprintprof.model.jitter import Jitter
+from sprintprof.model.simulate.scratch import Scratch
 from sprintprof.model.simulate.stragglers import Stragglers
 from sprintprof.model.special import Floats
 
@@ -51,8 +52,12 @@ def blocks(
     length_s: float,
     rng: np.random.Generator,
     stragglers: Stragglers | None = None,
+    scratch: Scratch | None = None,
 ) -> Iterator[Block]:
-    """Blocks that cover every worker of every replica from 0 to at least `length_s`, phases stationary."""
+    """Blocks that cover every worker of every replica from 0 to at least `length_s`, phases stationary.
+
+    With `scratch` a block's times are gone when the next one is asked for.
+    """
     for cycle, workers in groups:
         columns = columns_for(cycle, length_s)
         total = replicas * len(workers)
@@ -60,19 +65,22 @@ def blocks(
         for begin in range(0, total, step):
             row = np.arange(begin, min(begin + step, total))
             replica, worker = row // len(workers), workers[row % len(workers)]
-            yield Block(_ends(cycle, len(row), columns, length_s, rng, worker, stragglers), replica, worker)
+            shape = (len(row), columns)
+            ends = np.empty(shape) if scratch is None else scratch.floats("ends", shape)
+            yield Block(_ends(cycle, ends, length_s, rng, worker, stragglers), replica, worker)
 
 
 def _ends(
     cycle: Jitter,
-    rows: int,
-    columns: int,
+    ends: Floats,
     length_s: float,
     rng: np.random.Generator,
     worker: npt.NDArray[np.int64],
     stragglers: Stragglers | None,
 ) -> Floats:
-    ends = cycle.sample(rng, (rows, columns))
+    """Fill `ends`, shape (rows, columns), and make it longer where that is not enough."""
+    rows, columns = ends.shape
+    cycle.fill(rng, ends)
     ends[:, 0] = cycle.residual(rng, rows)
     if stragglers is None:
         np.cumsum(ends, axis=1, out=ends)

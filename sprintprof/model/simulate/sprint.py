@@ -19,6 +19,7 @@ from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import Block, Workers, blocks, numbered
 from sprintprof.model.simulate.run import Plan, Run, Spans
+from sprintprof.model.simulate.scratch import Scratch
 from sprintprof.model.simulate.windows import Windows
 from sprintprof.model.special import Floats
 
@@ -34,6 +35,8 @@ def simulate_sprint(setting: Setting, plan: Plan) -> Run:
     rng = plan.rng()
     groups = setting.groups
     longest = max(cycle.bounds()[1] for _, cycle in groups)
+    if plan.stragglers is not None:
+        longest *= max(1.0, float(plan.stragglers.factor.max()))
     warm = math.ceil(longest / setting.update_cycle.mean_s) + 2
     count = warm + plan.updates
     boundaries = np.zeros((plan.replicas, count + 1))
@@ -52,7 +55,7 @@ def simulate_sprint(setting: Setting, plan: Plan) -> Run:
     def work(part: int) -> _Totals:
         mine, begin, end = parts[part]
         totals = _Totals(plan.replicas, warm, count, plan.keep_spans and begin == 0)
-        for block in blocks(mine, end - begin, length, streams[part], plan.stragglers):
+        for block in blocks(mine, end - begin, length, streams[part], plan.stragglers, totals.scratch):
             totals.add(block, windows, origins, beyond, begin)
         return totals
 
@@ -86,6 +89,7 @@ class _Totals:
         self.staleness: Ints = np.zeros(16, np.int64)
         self.warm, self.count, self.keep_spans = warm, count, keep_spans
         self.spans: list[tuple[Ints, Floats, Floats]] = []
+        self.scratch = Scratch()
 
     def add(self, block: Block, windows: Windows, origins: Floats, beyond_s: float, first_replica: int) -> None:
         """Sort one block's pushes into windows; only those in measured windows of their own replica count."""
@@ -95,13 +99,22 @@ class _Totals:
             self._keep(moments[replica == 0], block.worker[replica == 0])
         moments += origins[replica][:, None]
         np.minimum(moments, (origins[replica] + beyond_s)[:, None], out=moments)  # not into the next replica
-        index = windows.index(moments)
-        # a push after the last window has the index of the next replica's first boundary, which no push can have
-        self.batches += np.bincount(index.ravel(), minlength=len(self.batches) + 1)[: len(self.batches)]
-        first = (replica * (self.count + 1) + self.warm + 1).astype(np.int32)
-        stale = index[:, 1:] - index[:, :-1]
+        index = windows.index(moments, self.scratch)
+        # counted from the first boundary of the block's first replica; a push after the last window has the index of
+        # the next replica's first boundary, which no push can have
+        stride = self.count + 1
+        start = int(replica[0]) * stride
+        index -= start
+        counts = np.bincount(index.ravel())[: len(self.batches) - start]
+        self.batches[start : start + len(counts)] += counts
+        first = replica * stride + self.warm + 1 - start
+        shape = (index.shape[0], index.shape[1] - 1)
+        stale, after = self.scratch.ints("stale", shape), self.scratch.ints("after", shape)
+        measured = self.scratch.flags("measured", shape)
+        np.subtract(index[:, 1:], index[:, :-1], out=stale)
         stale += 1
-        measured = (index[:, 1:] - first[:, None]).view(np.uint32) < self.count - self.warm
+        np.subtract(index[:, 1:], first[:, None], out=after)
+        np.less(after.view(np.uint64), self.count - self.warm, out=measured)
         stale *= measured  # others count as 0, which no gradient has
         histogram = np.bincount(stale.ravel())
         if len(histogram) > len(self.staleness):
