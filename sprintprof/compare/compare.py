@@ -20,6 +20,7 @@ from sprintprof.compare.verdicts import NOT_COMPARABLE, common_means, geometric_
 from sprintprof.compare.warnings import pair_warnings
 from sprintprof.records import InputError
 from sprintprof.stats.compare import MARGIN, RESOLUTION, Samples, Verdict
+from sprintprof.stats.effect import effect_size
 from sprintprof.stats.pool import compare_points
 
 OPPOSITE = {"faster": "slower", "slower": "faster"}
@@ -136,6 +137,7 @@ def _point(
         low=math.nan if verdict is None else verdict.low,
         high=math.nan if verdict is None else verdict.high,
         p=math.nan if verdict is None else verdict.p,
+        effect=effect_size(*(np.concatenate([np.asarray(x) for x in side]) for side in sides)).cliff_delta,
         verdict=OPPOSITE.get(word, word) if metric.better == "higher" else word,  # type: ignore[arg-type]
         why=match.against if verdict is None else verdict.why,
         remedy="" if verdict is None else verdict.remedy,

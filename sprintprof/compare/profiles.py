@@ -101,6 +101,7 @@ def _compare_fits(a: Fit, b: Fit, margin: float, resolution: float) -> PointComp
         low=verdict.low,
         high=verdict.high,
         p=math.nan,
+        effect=math.nan,
         verdict="not comparable" if against else verdict.word,
         why=against or verdict.why,
         remedy=verdict.remedy,

@@ -15,7 +15,8 @@ class PointComparison(msgspec.Struct, frozen=True):
 
     `reference` and `other` are the metric's medians in its unit; `ratio` = other/reference with its 95 % interval.
     `verdict` says faster or slower in the metric's direction, or "not comparable"; `p` is against the margin, before
-    the adjustment for many points. `samples`, `launches` and `flags` are (reference, other).
+    the adjustment for many points. `effect` is Cliff's delta over the samples: P(other > reference) − P(other <
+    reference), NaN without samples. `samples`, `launches` and `flags` are (reference, other).
     """
 
     key: str
@@ -29,6 +30,7 @@ class PointComparison(msgspec.Struct, frozen=True):
     low: float
     high: float
     p: float
+    effect: float
     verdict: Word | Literal["not comparable"]
     why: str
     remedy: str

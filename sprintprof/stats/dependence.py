@@ -55,9 +55,3 @@ def inefficiency(samples: npt.ArrayLike) -> float:
             break
         total += 2.0 * step
     return float(min(max(total, 1.0), n / 2))
-
-
-def effective_samples(samples: npt.ArrayLike) -> float:
-    """n over the inefficiency: how many independent samples the series is worth."""
-    values = np.asarray(samples, np.float64).ravel()
-    return len(values) / inefficiency(values)

@@ -18,14 +18,3 @@ def benjamini_hochberg(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return adjusted
-
-
-def holm(p_values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Adjusted p-values: rejecting those ≤ α keeps the chance of any false one ≤ α (Holm 1979). NaN stays NaN."""
-    p = np.asarray(p_values, np.float64).ravel()
-    adjusted = np.full(len(p), np.nan)
-    tested = np.flatnonzero(~np.isnan(p))
-    order = tested[np.argsort(p[tested])]
-    scaled = p[order] * (len(order) - np.arange(len(order)))
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return adjusted

@@ -47,6 +47,7 @@ def test_verdict_ratio_and_interval_of_each_point(two: tuple[Path, Path]) -> Non
     assert point.low < point.ratio < point.high
     assert point.ratio == pytest.approx(0.8, abs=0.01)
     assert point.label == "gemm[m=7]"
+    assert point.effect == -1.0  # every sample of b is faster than every one of a
     assert result.pairs[0].counts == {"same": 18, "slower": 1, "faster": 1}
 
 
