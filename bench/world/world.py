@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import time
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,10 @@ def import_mpi() -> Any:
 
     mpi4py.rc.thread_level = "funneled"
     try:
-        from mpi4py import MPI
+        with warnings.catch_warnings():
+            # mpi4py's own line about a foreign launcher: `check_world` says what it means and what to do
+            warnings.filterwarnings("ignore", "suspicious MPI execution", RuntimeWarning)
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise InputError("MPI", f"mpi4py finds no MPI library ({error})", MPI_EXTRA) from None
     return MPI
@@ -168,11 +172,11 @@ def _describe(MPI: Any, comm: Any, library: str, launcher: Launcher) -> World:
         MPI.THREAD_SINGLE: "single", MPI.THREAD_FUNNELED: "funneled",
         MPI.THREAD_SERIALIZED: "serialized", MPI.THREAD_MULTIPLE: "multiple",
     }[MPI.Query_thread()]  # fmt: skip
-    warnings = binding_warnings(affinity, nodes)
+    lines = binding_warnings(affinity, nodes)
     give_way = GiveWay(library)
     give_way.set(is_crowded(range(comm.size), nodes, affinity))
     if level == "single":
-        warnings.append("MPI grants MPI_THREAD_SINGLE only: telemetry threads are at its mercy")
+        lines.append("MPI grants MPI_THREAD_SINGLE only: telemetry threads are at its mercy")
     if comm.rank:  # rank 0 decides when the run ends; a signal to all must not tear the others out of a collective
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
             signal.signal(number, signal.SIG_IGN)
@@ -183,7 +187,7 @@ def _describe(MPI: Any, comm: Any, library: str, launcher: Launcher) -> World:
     version = ".".join(map(str, MPI.Get_version()))
     return World(
         comm.rank, comm.size, comm, comm.Dup(), library, version, level, launcher.name,
-        os.environ.get("SPRINTPROF_LAUNCH", ""), nodes, tuple(card[2] for card in cards), affinity, tuple(warnings),
+        os.environ.get("SPRINTPROF_LAUNCH", ""), nodes, tuple(card[2] for card in cards), affinity, tuple(lines),
         Doorbell(comm), give_way,
     )  # fmt: skip
 
