@@ -58,7 +58,7 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     below = max(0, -first)  # Edgeworth's tails may reach under 0
     exact_mean = rate * interval.mean_s
     exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
-    return Discrete.of(first + below, total[below:], unit).with_moments(exact_mean * unit, exact_std * unit)
+    return Discrete.known(first + below, total[below:], exact_mean * unit, exact_std * unit, unit)
 
 
 def _cumulants(parts: list[tuple[int, Counts]]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -130,12 +130,14 @@ def _refine(coarse: Floats, stride: int) -> Floats:
     if stride == 1:
         return coarse
     padded = np.concatenate([[0.0], coarse, [0.0, 0.0]])
-    t = (np.arange(stride) / stride)[None, :]
-    a, b, c, d = (padded[i : i + len(coarse)][:, None] for i in range(4))
-    fine = (
-        -t * (t - 1) * (t - 2) / 6 * a
-        + (t + 1) * (t - 1) * (t - 2) / 2 * b
-        - (t + 1) * t * (t - 2) / 2 * c
-        + (t + 1) * t * (t - 1) / 6 * d
+    t = np.arange(stride) / stride
+    weights = np.stack(
+        [
+            -t * (t - 1) * (t - 2) / 6,
+            (t + 1) * (t - 1) * (t - 2) / 2,
+            -(t + 1) * t * (t - 2) / 2,
+            (t + 1) * t * (t - 1) / 6,
+        ]
     )
-    return np.asarray(fine.ravel(), np.float64)
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, 4)
+    return np.asarray((neighbours @ weights).ravel(), np.float64)

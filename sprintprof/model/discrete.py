@@ -42,6 +42,14 @@ class Discrete:
         return cls(first, p, mean * unit, math.sqrt(max(float(p @ (values - mean) ** 2), 0.0)) * unit, unit)
 
     @classmethod
+    def known(cls, first: int, weights: Floats, mean: float, std: float, unit: int = 1) -> Discrete:
+        """Non-negative weights with moments from elsewhere (in reported units); what is negligible is cut off."""
+        whole = float(weights.sum())
+        kept = np.flatnonzero(weights > whole * 1e-15)
+        cut = weights[kept[0] : kept[-1] + 1]
+        return cls(first + int(kept[0]), cut / whole, mean, std, unit)
+
+    @classmethod
     def certain(cls, value: int, unit: int = 1) -> Discrete:
         """The value `value` · unit, always."""
         return cls(value, np.ones(1), float(value * unit), 0.0, unit)
