@@ -25,6 +25,8 @@ VARIABLES = re.compile(
     r"(SLURM|SBATCH|PMI|PMIX|OMPI|PRTE|MPICH|I_MPI|HYDRA|UCX|UCC|FI|NCCL|OMP|KMP|GOMP|MKL|OPENBLAS|BLIS|CUDA|CUPY|CUDNN"
     r"|NVIDIA|NUMEXPR|ROCR|HIP|PSM2|LSB|PBS|SPRINTPROF)_.+|LD_PRELOAD|LD_LIBRARY_PATH|OMP_NUM_THREADS|VIRTUAL_ENV"
 )
+OUR_OWN = re.compile(r"SPRINTPROF_(LAUNCH|TERMINAL).*")
+"""Between a parent and the ranks it started: they say nothing about the machine."""
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|JWT|(^|_)KEY", re.IGNORECASE)
 """Variables of these names are recorded as present, never with their value."""
 
@@ -49,7 +51,7 @@ def software_record(command: list[str]) -> Record:
         except metadata.PackageNotFoundError:
             continue
     for name, value in sorted(variables.items()):
-        if VARIABLES.fullmatch(name):
+        if VARIABLES.fullmatch(name) and not OUR_OWN.fullmatch(name):
             record[f"variable.{name}"] = "(set, not recorded)" if SECRET.search(name) else value[:LONGEST_VALUE]
     return record
 

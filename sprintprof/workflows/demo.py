@@ -28,7 +28,7 @@ def commands(folder: Path) -> list[tuple[str, str, tuple[int, ...]]]:
         ("Fit the coefficients", f"fit {first} -o {profile}", (0,)),
         ("Predict a network that was measured", f"{predict} {NETWORK} {small}", (0,)),
         ("Predict one that was not", f"{predict} resnet50 {large} --json {prediction}", (0,)),
-        ("Compare the two runs", f"compare {first} {second}", (0,)),
+        ("Compare the two runs", f"compare {first} {second} --changed", (0,)),
     ]  # fmt: skip
 
 

@@ -51,10 +51,12 @@ def test_variables_are_recorded_and_secrets_are_not(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SLURM_JWT", "abc")
     monkeypatch.setenv("NVIDIA_API_KEY", "abc")
     monkeypatch.setenv("HOME_OF_MINE", "x")
+    monkeypatch.setenv("SPRINTPROF_LAUNCH_PID", "77")
     record = collect([])
     assert record["variable.OMP_NUM_THREADS"] == "3"
     assert record["variable.SLURM_JWT"] == record["variable.NVIDIA_API_KEY"] == "(set, not recorded)"
     assert "variable.HOME_OF_MINE" not in record
+    assert "variable.SPRINTPROF_LAUNCH_PID" not in record
 
 
 def test_modules_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
