@@ -6,7 +6,7 @@ import numpy as np
 
 from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.comm.collectives import SIZE, WINDOW
-from sprintprof.bench.messages.drivers import rounds_for
+from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import DTYPES, block, block_sum, difference, element_count
 from sprintprof.bench.messages.schedules import NAMES, parse_algorithm
 from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, columns, nodes_of, prepare

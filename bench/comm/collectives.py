@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sprintprof.bench.case import Case, Skip, Work
-from sprintprof.bench.messages.drivers import rounds_for
+from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import DTYPES, block, block_sum, difference, element_count
 from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, columns, prepare
 from sprintprof.bench.registry import Axis, benchmark

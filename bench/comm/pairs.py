@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from sprintprof.bench.case import Case, Skip, Work
-from sprintprof.bench.messages.drivers import rounds_for
+from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import byte_pattern, difference
 from sprintprof.bench.messages.pairs import partner_of, round_count
 from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare

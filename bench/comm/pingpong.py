@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sprintprof.bench.case import Case, Work
-from sprintprof.bench.messages.drivers import rounds_for
+from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import byte_pattern, difference
 from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
 from sprintprof.bench.registry import Axis, benchmark

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sprintprof.bench.case import Case, Skip
-from sprintprof.bench.messages.drivers import Driver, choose_driver
+from sprintprof.bench.messages.choose import choose_driver
+from sprintprof.bench.messages.driver import Driver
 from sprintprof.bench.messages.limits import over_memory, too_large
 from sprintprof.bench.registry import Axis
 from sprintprof.bench.world.placement import PLACEMENTS, node_numbers
@@ -14,8 +15,8 @@ from sprintprof.records import Value
 
 PLACEMENT = Axis("placement", str, "packed", f"which ranks take part: {', '.join(PLACEMENTS)} (one per node)")
 PRECISION = Axis("precision", str, "fp32", "type of the elements: fp32 or fp64")
-COLUMNS: dict[str, type] = {"driver": str, "rounds": int, "nodes": int}
-"""Who issued the calls (c-loop, mpi4py), rounds per call, nodes that the ranks were on."""
+COLUMNS: dict[str, type] = {"driver": str, "driver_note": str, "rounds": int, "nodes": int}
+"""Who issued the calls (c-loop, mpi4py) and why not the compiled loops, rounds per call, nodes the ranks were on."""
 
 
 def prepare(case: Case, benchmark: str, size_bytes: int, buffer_bytes: int) -> Driver:
@@ -47,7 +48,7 @@ def nodes_of(comm: Any) -> tuple[int, ...]:
 
 def columns(comm: Any, driver: Driver, rounds: int) -> dict[str, Value]:
     """Values of COLUMNS. Collective."""
-    return {"driver": driver.name, "rounds": rounds, "nodes": len(set(nodes_of(comm)))}
+    return {"driver": driver.name, "driver_note": driver.note, "rounds": rounds, "nodes": len(set(nodes_of(comm)))}
 
 
 def available_bytes() -> int | None:

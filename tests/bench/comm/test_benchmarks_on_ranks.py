@@ -71,7 +71,7 @@ from sprintprof.bench.engines.select import get_engine
 from sprintprof.bench.harness.clock import RunClock
 from sprintprof.bench.harness.parallel import measure_parallel
 from sprintprof.bench.harness.settings import HarnessSettings
-from sprintprof.bench.messages import drivers, limits, native, setup
+from sprintprof.bench.messages import choose, limits, native, setup
 from sprintprof.bench.registry import get_benchmark
 from sprintprof.bench.world.finish import close_world, guard
 from sprintprof.bench.world.world import open_world
@@ -85,7 +85,7 @@ if broken:  # the last element of every received buffer is lost after each call
     def lose(buffer):
         if buffer.size:
             buffer[-1] = 99
-    for kind in (drivers.CompiledDriver, drivers.PythonDriver):
+    for kind in (choose.CompiledDriver, choose.PythonDriver):
         for name, at in (("pingpong", 1), ("stream", 1), ("collective", 2), ("sums", 2)):
             def wrapped(self, *args, method=getattr(kind, name), at=at, **kwargs):
                 result = method(self, *args, **kwargs)
@@ -95,7 +95,7 @@ if broken:  # the last element of every received buffer is lost after each call
 world = open_world(3)
 clock, engine, found = RunClock(), get_engine("numpy"), {}
 settings = HarnessSettings(timeout_s=0.04, warmup_timeout_s=0.02, max_samples=12)
-drivers.CALIBRATION_S = 1e-4
+choose.CALIBRATION_S = 1e-4
 with guard(world):
     for label, given in points.items():
         bench = get_benchmark(given.pop("benchmark", label.split("-")[0]))
@@ -164,6 +164,7 @@ def test_every_benchmark_is_measured_and_right(tmp_path: Path, driver: str) -> N
             continue
         assert (status, reason, positive, missing) == ("ok", "", True, []), label
         assert extra.get("driver", driver) == driver
+        assert extra.get("driver_note", "") in ("", "SPRINTPROF_NO_COMPILER is set")
         if label in BYTES:
             assert bytes_ == BYTES[label]
     assert "the root would receive 2 GiB" in found["skip-over-2-gib"][1]

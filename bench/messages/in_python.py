@@ -1,119 +1,20 @@
-"""Who issues the MPI calls: compiled loops where there is a compiler, else mpi4py. One interface, same messages."""
+"""mpi4py calls as a driver, for where there is no compiler."""
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sprintprof.bench.messages.limits import PIECE_BYTES, pieces
-from sprintprof.bench.messages.native import Table, load
+from sprintprof.bench.messages.driver import Buffer
+from sprintprof.bench.messages.limits import pieces
 from sprintprof.bench.messages.sums import SumPlan
 
-Buffer = npt.NDArray[Any]
-
-COLLECTIVES = (
-    "all_to_one", "one_to_all", "broadcast", "reduce", "gather", "scatter", "allgather", "reduce_scatter", "allreduce",
-    "barrier",
-)  # fmt: skip
-"""Order of the enum in loops.c. The root is rank 0."""
-
 TAG = 71
-
-
-class Driver(Protocol):
-    """Blocking message loops over one communicator. `name` goes into the record."""
-
-    name: str
-
-    def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
-        """`rounds` round trips with rank `peer`."""
-        ...
-
-    def stream(
-        self, send: Buffer, receive: Buffer, peer: int, *, sends: bool, receives: bool, window: int, rounds: int
-    ) -> None:
-        """`rounds` windows of non-blocking messages; with one direction, an empty message back ends each window."""
-        ...
-
-    def collective(self, what: str, send: Buffer, receive: Buffer, count: int, rounds: int) -> float:
-        """`rounds` operations, a barrier before each but the first; seconds in the operations on this rank.
-
-        `count` elements of the buffers' type are what the MPI call is given: per rank for gather and the like.
-        """
-        ...
-
-    def sums(self, plan: SumPlan, send: Buffer, receive: Buffer, rounds: int) -> float:
-        """`rounds` times the all-reduces of the plan, a barrier before each but the first; seconds on this rank."""
-        ...
-
-
-class CompiledDriver:
-    """The loops of loops.c: one call from Python for all rounds."""
-
-    name = "c-loop"
-
-    def __init__(self, comm: Any, loops: ctypes.CDLL) -> None:
-        from mpi4py import MPI
-
-        self._loops = loops
-        self._comm = comm  # keeps the handle alive
-        self._handle = MPI._handleof(comm)
-
-    def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
-        """See Driver."""
-        self._check(
-            self._loops.sp_pingpong(self._handle, _at(send), _at(receive), send.nbytes, peer, first, rounds)
-        )  # fmt: skip
-
-    def stream(
-        self, send: Buffer, receive: Buffer, peer: int, *, sends: bool, receives: bool, window: int, rounds: int
-    ) -> None:
-        """See Driver."""
-        self._check(
-            self._loops.sp_stream(
-                self._handle, _at(send), _at(receive), send.nbytes, peer, sends, receives, window, rounds
-            )
-        )
-
-    def collective(self, what: str, send: Buffer, receive: Buffer, count: int, rounds: int) -> float:
-        """See Driver."""
-        elapsed = ctypes.c_double()
-        number = COLLECTIVES.index(what)
-        self._check(
-            self._loops.sp_collective(
-                self._handle, number, _at(send), _at(receive), count, send.itemsize, rounds, ctypes.byref(elapsed)
-            )
-        )
-        return elapsed.value
-
-    def sums(self, plan: SumPlan, send: Buffer, receive: Buffer, rounds: int) -> float:
-        """See Driver."""
-        elapsed = ctypes.c_double()
-        both = zip(plan.steps, plan.bucket_counts(), strict=True)
-        tables = (Table * 2)(*(Table(None if s is None else _at(s), 0 if s is None else len(s), n) for s, n in both))
-        self._check(
-            self._loops.sp_buckets(
-                self._handle, _at(send), _at(receive), _at(plan.packed), _at(plan.summed), _at(plan.spare),
-                send.itemsize, plan.tensor_count, plan.tensors, plan.fused, tables, rounds, ctypes.byref(elapsed),
-            )
-        )  # fmt: skip
-        return elapsed.value
-
-    def _check(self, code: int) -> None:
-        if code:
-            from mpi4py import MPI
-
-            raise MPI.Exception(code)
-
-
-def _at(buffer: Buffer) -> int:
-    return int(buffer.ctypes.data)
 
 
 class PythonDriver:
@@ -121,11 +22,12 @@ class PythonDriver:
 
     name = "mpi4py"
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: Any, note: str) -> None:
         from mpi4py import MPI
 
         self._comm = comm
         self._mpi = MPI
+        self.note = note
 
     def pingpong(self, send: Buffer, receive: Buffer, peer: int, *, first: bool, rounds: int) -> None:
         """See Driver. Persistent requests: half the cost of buffer calls."""
@@ -251,55 +153,3 @@ def _split(buffer: Buffer) -> list[Buffer]:
     flat = buffer.view(np.uint8)
     ends = np.cumsum([0, *pieces(buffer.nbytes)])
     return [flat[a:b] for a, b in itertools.pairwise(ends)]
-
-
-_known: dict[str, ctypes.CDLL | str] = {}
-
-
-def choose_driver(comm: Any) -> Driver:
-    """Compiled loops where every rank of `comm` has them, else mpi4py. Collective."""
-    missing = [why for why in comm.allgather("" if "loops" in _known else "not loaded") if why]
-    if missing:
-        _known["loops"] = load(comm)
-    loops = _known["loops"]
-    usable = comm.allgather(not isinstance(loops, str))
-    return CompiledDriver(comm, loops) if all(usable) and not isinstance(loops, str) else PythonDriver(comm)
-
-
-def fallback_reason() -> str:
-    """Why there are no compiled loops, "" where there are."""
-    found = _known.get("loops", "")
-    return found if isinstance(found, str) else ""
-
-
-CALIBRATION_S = 1e-3
-MOST_ROUNDS = 1000
-
-
-def rounds_for(comm: Any, once: Callable[[int], object], target_s: float = CALIBRATION_S) -> int:
-    """Rounds that take about `target_s`, the same on all ranks, 1 … MOST_ROUNDS. Collective; `once(n)` does n rounds.
-
-    So many that Python's share of a sample is below 1 %, yet few, so that a sample still is short.
-    """
-    rounds, level_s = 1, 0.0
-    while True:
-        level_s = min(_timed(comm, once, rounds) for _ in range(3))  # the least: a busy machine makes outliers
-        if level_s >= target_s / 2 or rounds >= MOST_ROUNDS:
-            return int(min(max(target_s * rounds / max(level_s, 1e-9), 1), MOST_ROUNDS))
-        rounds = min(4 * rounds, MOST_ROUNDS)
-
-
-def _timed(comm: Any, once: Callable[[int], object], rounds: int) -> float:
-    """Seconds of the slowest rank."""
-    began = time.perf_counter()
-    once(rounds)
-    return float(comm.allreduce(time.perf_counter() - began, op=_max()))
-
-
-def _max() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX
-
-
-__all__ = ["COLLECTIVES", "PIECE_BYTES", "CompiledDriver", "Driver", "PythonDriver", "choose_driver", "rounds_for"]
