@@ -102,7 +102,7 @@ class Procedure:
         self.readings = []
         self._rule = FirstOf(
             [
-                TargetInterval(settings.target_ci, settings.min_samples),
+                TargetInterval(settings.target_ci, settings.min_samples, settings.min_time_s),
                 SampleLimit(settings.max_samples),
                 TimeLimit(settings.timeout_s),
             ]

@@ -20,7 +20,7 @@ class HarnessSettings(msgspec.Struct, frozen=True):
     """Settings of the harness; the defaults are those of the command line.
 
     `target_ci` is the half width of the 95 % interval of the median over the median. A point ends when it is inside
-    the target after `min_samples`, at `max_samples`, or at `timeout_s` (warm-up not counted), with the reason stored.
+    the target after `min_samples` and `min_time_s`, at `max_samples`, or at `timeout_s` (warm-up not counted), with the reason stored.
     `launches` repeats whole processes (each point carries its launch number; the runner starts the processes).
     `sync` is how ranks are brought together before a sample. A sample whose clock is under `min_clock_share` of the
     nominal one counts as throttled; such a round is measured again at most `throttle_retries` times, with
@@ -31,6 +31,7 @@ class HarnessSettings(msgspec.Struct, frozen=True):
 
     target_ci: float = 0.02
     min_samples: int = MIN_SAMPLES
+    min_time_s: float = 0.1
     max_samples: int = 1000
     timeout_s: float = 5.0
     warmup_timeout_s: float = 2.0
@@ -51,6 +52,8 @@ class HarnessSettings(msgspec.Struct, frozen=True):
             raise InputError("--max-samples", f"is {self.max_samples}, less than --min-samples {self.min_samples}")
         if not self.target_ci > 0:
             raise InputError("--target-ci", f"is {self.target_ci}", "give a fraction above 0, e.g. 0.02")
+        if not 0 <= self.min_time_s < float("inf"):
+            raise InputError("--min-time", f"is {self.min_time_s} s", "give a time of 0 or more")
         if not (self.timeout_s > 0 and self.warmup_timeout_s >= 0):
             raise InputError("--timeout", f"is {self.timeout_s} s", "give a time above 0")
         if self.launches < 1:

@@ -33,13 +33,14 @@ def next_look(n: int) -> int:
 class TargetInterval:
     """Done when half the 95 % interval of the median is within `target` of the median, and no trend exceeds it.
 
-    It is looked at after `min_samples` and then at `next_look` only: looking after every sample would stop too often
-    on a lucky streak, and cost more. A few samples that rise or fall steadily have a narrow
+    It is looked at after `min_samples` and `min_time_s`, and then at `next_look` only: looking after every sample would
+    stop too often on a lucky streak, and cost more; and samples of a few ms can all lie in one quiet or busy spell. A few samples that rise or fall steadily have a narrow
     interval around a value that does not last; sampling goes on until the trend shows in the interval, or is over.
     """
 
-    def __init__(self, target: float, min_samples: int) -> None:
+    def __init__(self, target: float, min_samples: int, min_time_s: float = 0.0) -> None:
         self._target = target
+        self._min_time_s = min_time_s
         self._next_look = min_samples
         self._times_s: list[float] = []
         self._reached: float | None = None
@@ -47,7 +48,7 @@ class TargetInterval:
     def add(self, time_s: float, elapsed_s: float) -> None:
         self._times_s.append(time_s)
         n = len(self._times_s)
-        if self._reached is None and n >= self._next_look:
+        if self._reached is None and n >= self._next_look and elapsed_s >= self._min_time_s:
             self._next_look = next_look(n)
             half_width = relative_half_width(self._times_s)
             if half_width <= self._target and not steady_change(self._times_s, self._target):

@@ -36,6 +36,7 @@ def run(
     machine: str | None = _option("MACHINE", "Machine name or machine file. [default: the host's name]"),
     target_ci: float | None = _option("TARGET_CI", "Half width of the 95 % interval of the median, a fraction."),
     min_samples: int | None = _option("MIN_SAMPLES", "Least samples of a point, never under 6."),
+    min_time: str | None = _option("MIN_TIME", "Least sampling of a point, e.g. 100ms."),
     max_samples: int | None = _option("MAX_SAMPLES", "Most samples of a point."),
     timeout: str | None = _option("TIMEOUT", "Longest sampling of a point, e.g. 500ms."),
     cache: str | None = _option("CACHE", "cold or warm."),
@@ -68,6 +69,7 @@ def run(
         settings={
             "target_ci": target_ci,
             "min_samples": min_samples,
+            "min_time_s": parse_duration_s(min_time, "--min-time") if min_time else None,
             "max_samples": max_samples,
             "timeout_s": parse_duration_s(timeout, "--timeout") if timeout else None,
             "cache": cache,

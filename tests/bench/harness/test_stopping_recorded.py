@@ -87,3 +87,12 @@ def test_timeout_is_named_with_its_length() -> None:
     rule = FirstOf([TargetInterval(0.02, 6), SampleLimit(100), TimeLimit(0.04)])
     assert stops_after(rule, NOISY_MS) == 4
     assert rule.reason() == "timeout of 0.04 s"
+
+
+def test_a_lucky_spell_shorter_than_the_least_time_does_not_end_a_point() -> None:
+    rule = TargetInterval(0.02, min_samples=6, min_time_s=0.1)
+    for n in range(1, 100):
+        rule.add(1e-3, n * 1e-3)
+        assert not rule.done()
+    rule.add(1e-3, 0.1)
+    assert rule.done()
