@@ -35,6 +35,17 @@ WORKLOAD: list[Declared] = [
             "16M", "--fusion", metavar="SIZE", help="bsp: gradients are all-reduced together up to this size."
         ),
     ),
+    (
+        "allreduce",
+        str,
+        typer.Option("measured", "--allreduce", help="bsp: measured, or from α and β: ring, hierarchical, hybrid."),
+    ),
+    ("group", int, typer.Option(8, "--group", help="bsp, hierarchical and hybrid: ranks that share a master.")),
+    (
+        "ring_above",
+        str,
+        typer.Option("4M", "--ring-above", metavar="SIZE", help="bsp, hybrid: larger buckets go by ring."),
+    ),
     ("engine", str | None, typer.Option(None, "--engine", help="Engine of the profile's fits, where it has several.")),
     (
         "scale",
@@ -158,4 +169,6 @@ def request_of(profile: str | None, shared: dict[str, Any]) -> Any:
 
     known = {k: v for k, v in shared.items() if k in Request.__dataclass_fields__ and k != "scale"}
     scale = tuple(part for text in shared["scale"] for part in text.split())
-    return Request(profile=profile, scale=scale, fusion_bytes=parse_size_bytes(shared["fusion"], "--fusion"), **known)
+    known["fusion_bytes"] = parse_size_bytes(shared["fusion"], "--fusion")
+    known["ring_above_bytes"] = parse_size_bytes(shared["ring_above"], "--ring-above")
+    return Request(profile=profile, scale=scale, **known)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sprintprof.model.allreduce import Scheme
 from sprintprof.model.jitter import Jitter as Jitter
 from sprintprof.model.jitter import Kind, jitter
 from sprintprof.model.messages import nearest_time
@@ -41,7 +42,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Workload:
-    """What is trained: network, precision of compute and of gradients, layout, optimizer kernel."""
+    """What is trained: network, precision of compute and of gradients, layout, optimizer kernel.
+
+    `scheme` models the all-reduce of synchronous training from α and β; None takes the measured one.
+    """
 
     network: Network
     sub_batch: int
@@ -50,6 +54,7 @@ class Workload:
     layout: str = "NCHW"
     optimizer: str = "momentum"
     sample_bytes: int | None = None
+    scheme: Scheme | None = None
 
     @property
     def gradient_bytes(self) -> int:

@@ -7,7 +7,10 @@ too): a search asks for each only once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
+from sprintprof.model.allreduce import Scheme
+from sprintprof.model.collectives import Link
 from sprintprof.model.cycle import (
     Collector,
     Cycles,
@@ -22,7 +25,7 @@ from sprintprof.model.messages import nearest_time
 from sprintprof.model.overlap import exchange, fuse
 from sprintprof.networks import Network
 from sprintprof.networks.kernels import ELEMENT_BYTES
-from sprintprof.profile import Estimate, Estimator
+from sprintprof.profile import Estimate, Estimator, NoFit
 
 FUSION_BYTES = 16 << 20
 """Tensors are exchanged together up to this size where nothing else is said."""
@@ -140,14 +143,37 @@ def _exposed(
     took = [backward_s.get(name, 0.0) for name in order]
     buckets = fuse(took, [sizes[name] for name in order], fusion_bytes)
 
-    def cost_s(size_bytes: float) -> float:
+    def measured_s(size_bytes: float) -> float:
         return allreduce_time(estimator, size_bytes, nodes, precision).time_s
 
+    cost_s = measured_s
+    if work.scheme is not None:
+        scheme, link = work.scheme, measured_link(estimator)
+        if link is None:
+            ask.warnings.append(
+                "t_exposed: α and β of --allreduce are unknown (no pingpong fit); measured times are used"
+            )
+        else:
+            cost_s = partial(_modelled_s, scheme, link, nodes)
     done = exchange(buckets, cost_s, sum(took))
     share = done.exposed_s / at_once.time_s
     source = f"{at_once.source}, {done.hidden_fraction:.0%} of {len(buckets)} all-reduces hidden"
     spread = (at_once.std_s * share, at_once.low_s * share, at_once.high_s * share)
     return [Term("t_exposed", done.exposed_s, *spread, source)]
+
+
+def _modelled_s(scheme: Scheme, link: Link, ranks: int, size_bytes: float) -> float:
+    return scheme.cost_s(size_bytes, ranks, link)
+
+
+def measured_link(estimator: Estimator) -> Link | None:
+    """α and β of the profile's ping-pong between empty and 16 MiB messages; None where there is none."""
+    large = 16 << 20
+    try:
+        empty, full = (nearest_time(estimator, "pingpong", size, 2, {}).time_s for size in (0, large))
+    except NoFit:
+        return None
+    return Link(empty, max(full - empty, 0.0) / large)
 
 
 def layer_bytes(network: Network, precision: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sprintprof.model.allreduce import ALGORITHMS, Scheme
 from sprintprof.model.cycle import Cycles, Workload, with_extra
 from sprintprof.model.exchange import FUSION_BYTES, cycles_of
 from sprintprof.model.jitter import KINDS, Constant, Jitter, Kind, parse_cycle
@@ -41,6 +42,9 @@ class Request:
     strategy: str = "sprint"
     fusion_bytes: float = FUSION_BYTES
     scale: tuple[str, ...] = ()
+    allreduce: str = "measured"
+    group: int = 8
+    ring_above_bytes: float = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,19 @@ def workload(request: Request) -> Workload:
         request.gradient_precision or request.precision,
         request.layout,
         request.optimizer,
+        scheme=_scheme(request),
     )
+
+
+def _scheme(request: Request) -> Scheme | None:
+    if request.allreduce == "measured":
+        return None
+    if request.allreduce not in ALGORITHMS:
+        known = ", ".join(("measured", *ALGORITHMS))
+        raise InputError("--allreduce", f"there is no '{request.allreduce}'", f"choose {known}")
+    check_count("--group", request.group)
+    algorithm = next(a for a in ALGORITHMS if a == request.allreduce)
+    return Scheme(algorithm, request.fusion_bytes, ring_above_bytes=request.ring_above_bytes, group=request.group)
 
 
 def from_estimator(request: Request, estimator: Estimator) -> Resolved:
