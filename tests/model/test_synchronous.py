@@ -156,7 +156,7 @@ def test_synchronous_training_by_a_modelled_all_reduce(profile_file: Path, capsy
     ring, hybrid = exposed("--allreduce", "ring"), exposed("--allreduce", "hybrid", "--fusion", "1M")
     assert 0 < hybrid < exposed("--allreduce", "ring", "--fusion", "1M")
     assert math.isfinite(ring)
-    small = ("--sub-batch", "1", "--fusion", "1M")
+    small = ("--sub-batch", "1", "--fusion", "1M", "--scale", "network-bandwidth=0.02")
     assert exposed("--gradient-precision", "fp16", *small) < 0.7 * exposed(*small)
     assert run(["predict", str(profile_file), *shape, "--allreduce", "tree"]) == 2
     assert run(["predict", str(profile_file), *shape, "--allreduce", "hybrid", "--group", "0"]) == 2
