@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     import h5py
 
 
+_FLOAT = np.dtype("<f8")
+_COUNTS = ("ranks", "launch", "sample_offset", "sample_count", "rank_offset", "rank_count", "session", "row_layout")
+
+
 class Content(NamedTuple):
     """What a file holds: its header with the plan, the launches, a table of points for each benchmark."""
 
@@ -69,16 +73,7 @@ class Table:
     def _check(self) -> None:
         """Raise ValueError where rows point outside of what the file has."""
         rows = self._rows
-        for name in (
-            "ranks",
-            "launch",
-            "sample_offset",
-            "sample_count",
-            "rank_offset",
-            "rank_count",
-            "session",
-            "row_layout",
-        ):
+        for name in _COUNTS:
             if len(rows) and int(rows[name].min()) < 0:
                 raise ValueError(f"column {name} of {self.benchmark} is not one of counts")
         counts = rows["sample_count"].astype(object)  # exact integers: what a file claims may not fit 64 bits
@@ -86,9 +81,8 @@ class Table:
         inside = counts.sum() == self._samples.rows and rank_counts.sum() == self._rank_times.rows
         inside &= bool((rows["sample_offset"].astype(object) + counts <= self._samples.rows).all())
         inside &= bool((rows["rank_offset"].astype(object) + rank_counts <= self._rank_times.rows).all())
-        inside &= bool(
-            (rows["session"] < len(self._sessions)).all() and (rows["row_layout"] < len(self._layouts)).all()
-        )
+        inside &= bool((rows["session"] < len(self._sessions)).all())
+        inside &= bool((rows["row_layout"] < len(self._layouts)).all())
         if not inside:
             raise ValueError(f"rows of {self.benchmark} point outside of the file's data")
 
@@ -161,14 +155,8 @@ class Table:
         row = row_from_json(fields, point, {name: cells[name][i] for name in (*SUMMARY_FIELDS, "first_s")})
         ranks = cells["rank_count"][i] if layout["rank_times"] else None
         shape = SampleShape(tuple(layout["samples"]), cells["sample_count"][i], ranks, dict(layout["missing"]))
-        session = self._sessions[cells["session"][i]]
-        return Stored(
-            row,
-            session,
-            cells["origin"][i],
-            shape,
-            partial(self._load, shape, cells["sample_offset"][i], cells["rank_offset"][i]),
-        )
+        load = partial(self._load, shape, cells["sample_offset"][i], cells["rank_offset"][i])
+        return Stored(row, self._sessions[cells["session"][i]], cells["origin"][i], shape, load)
 
     def _load(self, shape: SampleShape, sample_offset: int, rank_offset: int) -> SampleSet:
         block = self._samples
@@ -227,9 +215,7 @@ def _texts(group: h5py.Group, name: str, size: int) -> list[Any]:
 def _block(group: h5py.Group, name: str, size: int, read: FileReader) -> Block:
     dataset = _dataset(group, name, size)
     dtype = dataset.dtype
-    if any(dtype[n] != np.dtype("<f8") for n in dtype.names or ()) or (
-        dtype.names is None and dtype != np.dtype("<f8")
-    ):
+    if {dtype[n] for n in dtype.names or ()} - {_FLOAT} or (dtype.names is None and dtype != _FLOAT):
         raise ValueError(f"{name} is not of float64")
     rows = len(dataset)
     offset = int(dataset.id.get_offset() or 0) if rows else 0
@@ -243,10 +229,10 @@ def _read(file: h5py.File, read: FileReader, version: int, size: int, where: str
     if int(file.attrs["schema_version"]) != version:
         raise ValueError("the seal and the attribute schema_version disagree")
     plan = [point_from_json(value) for value in _texts(file, "plan", size)]
-    # version 1 had one header with its environments in it, which becomes the only launch
-    sessions = (
-        [session_from_json(h, []) for h in _texts(file, "header", size)] if version == 1 else _sessions(file, size)
-    )
+    if version == 1:  # it had one header with its environments in it, which becomes the only launch
+        sessions = [session_from_json(fields, []) for fields in _texts(file, "header", size)]
+    else:
+        sessions = _sessions(file, size)
     if not sessions:
         raise ValueError("no session")
     ids = [session_id(header) for header in sessions]
@@ -272,7 +258,10 @@ def _sessions(file: h5py.File, size: int) -> list[RunHeader]:
     ranks = _dataset(file["environment"], "ranks", size)[:]
     sessions = []
     for number, fields in enumerate(_texts(file, "sessions", size)):
-        fields["environments"] = [records[i] for i in fields["environments"]]
+        places = fields["environments"]
+        if any(i < 0 for i in places):
+            raise ValueError("an environment before the first")
+        fields["environments"] = [records[i] for i in places]
         fields["rank_environment"] = ranks["environment"][ranks["session"] == number].tolist()
         sessions.append(session_from_json(fields, []))
     return sessions
