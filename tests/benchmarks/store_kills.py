@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,7 +44,7 @@ def expected() -> dict[str, Measurement]:
 def measured(point: Point) -> Measurement:
     """Values that follow from the point; every third has many samples."""
     rng = np.random.default_rng(int(point.key, 16))
-    count = 2000 if int(point.key, 16) % 3 == 0 else 20
+    count = 1000 if int(point.key, 16) % 3 == 0 else 20
     ranks = rng.random((count, 4)) if point.benchmark == "allreduce" else None
     return Measurement(
         point, "ok", median_s=float(rng.random()), samples=SampleSet({"time_s": rng.random(count)}, ranks)
@@ -61,12 +62,15 @@ def write(path: Path, number: int) -> None:
 
 
 def serve() -> None:
-    """For each line `PATH NUMBER DELAY_S` fork a writer, kill it after the delay, answer its end and how long it took."""
+    """For each line `PATH NUMBER POINTS DELAY_S` fork a writer; kill it once it has finished so many points more and the
+    delay has passed (never if the delay is negative); answer how it ended and how long it took."""
     import h5py  # noqa: F401  (here once, not in every child)
 
     expected()
     for line in sys.stdin:
-        path, number, delay_s = line.split()
+        path, number, points, delay_s = line.split()
+        progress = Path(f"{path}.progress")
+        wanted = (progress.stat().st_size if progress.exists() else 0) + 17 * int(points)
         began_s = time.monotonic()
         child = os.fork()
         if child == 0:
@@ -76,6 +80,11 @@ def serve() -> None:
             finally:
                 os._exit(1)  # an error must not make a second server of the child
         if float(delay_s) >= 0:
+            until_s = time.monotonic() + 5
+            while (
+                wanted and time.monotonic() < until_s and not (progress.exists() and progress.stat().st_size >= wanted)
+            ):
+                time.sleep(1e-4)
             time.sleep(float(delay_s))
             os.kill(child, signal.SIGKILL)  # not reaped yet, so the number is still the child's
         _, status = os.waitpid(child, 0)
@@ -85,11 +94,11 @@ def serve() -> None:
 
 @dataclass
 class Tally:
-    """What came of a campaign. All but `kills`, `runs` and `with_file` must stay 0."""
+    """What came of a campaign. All but `kills`, `runs` and `phases` must stay 0."""
 
     kills: int = 0
     runs: int = 0
-    with_file: int = 0
+    phases: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     unreadable: int = 0
     wrong: int = 0
@@ -109,15 +118,20 @@ def same(stored: Iterable[Measurement]) -> dict[str, bool]:
     return found
 
 
-def inspect(path: Path, tally: Tally) -> None:
-    """After a kill: whatever is there must be readable, and hold every finished point."""
+def finished(path: Path) -> int:
+    """How many points have been noted as finished."""
     progress = Path(f"{path}.progress")
-    finished = set(progress.read_text().split()) if progress.exists() else set()
+    return len(progress.read_text().split()) if progress.exists() else 0
+
+
+def inspect(path: Path, tally: Tally) -> bool:
+    """After a kill: whatever is there must be readable, and hold every finished point. True when it was all measured."""
+    progress = Path(f"{path}.progress")
+    noted = set(progress.read_text().split()) if progress.exists() else set()
     journal = journal_path(path)
     have: dict[str, bool] = {}
     try:
         if path.exists():
-            tally.with_file += 1
             have |= same(load_results(path).measurements)
         if journal.exists():
             content = load_journal(journal)
@@ -127,8 +141,15 @@ def inspect(path: Path, tally: Tally) -> None:
     except InputError as error:
         tally.unreadable += 1
         tally.notes.append(str(error))
-    tally.lost += len(finished - set(have))
+    if path.exists():
+        tally.phases["after the file was there"] += 1
+    elif len(have) == POINTS:
+        tally.phases["while the file was written"] += 1
+    else:
+        tally.phases["while points were measured" if have else "before the first point"] += 1
+    tally.lost += len(noted - set(have))
     tally.wrong += sum(not good for good in have.values())
+    return len(have) == POINTS
 
 
 def complete(path: Path, tally: Tally) -> None:
@@ -153,9 +174,9 @@ def campaign(kills: int, folder: Path, seed: int) -> Tally:
     command = [sys.executable, __file__, "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
 
-        def run(path: Path, delay_s: float) -> tuple[str, float]:
+        def run(path: Path, delay_s: float, points: int = 0) -> tuple[str, float]:
             tally.runs += 1
-            print(path, tally.runs, delay_s, file=server.stdin, flush=True)
+            print(path, tally.runs, points, delay_s, file=server.stdin, flush=True)
             word, lasted_s = server.stdout.readline().split()
             return word, float(lasted_s)
 
@@ -169,10 +190,14 @@ def campaign(kills: int, folder: Path, seed: int) -> Tally:
             path.parent.mkdir()
             word = "killed"
             while word == "killed" and tally.kills < kills:
-                word, _ = run(path, rng.uniform(0, whole_s))
+                left = POINTS - finished(path)
+                if left and rng.random() < 0.7:  # at a random point, or anywhere between start and end
+                    word, _ = run(path, rng.uniform(0, 1e-3), rng.randint(1, left))
+                else:
+                    word, _ = run(path, rng.uniform(0, whole_s))
                 tally.kills += word == "killed"
-                if word == "killed":
-                    inspect(path, tally)
+                if word == "killed" and inspect(path, tally):
+                    break
             if word == "killed":
                 word, _ = run(path, -1)
             if word != "ended":
@@ -187,7 +212,7 @@ def main() -> int:
     """Print the figures; 0 when nothing was lost."""
     with tempfile.TemporaryDirectory() as folder:
         tally = campaign(KILLS, Path(folder), seed=4)
-    print(f"# {tally.kills} kills in {tally.runs} runs, {tally.with_file} times with a finished file already there")
+    print(f"# {tally.kills} kills in {tally.runs} runs: " + ", ".join(f"{n} {p}" for p, n in tally.phases.items()))
     for note in tally.notes:
         print(f"# {note}")
     figures = {
