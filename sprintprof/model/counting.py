@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.jitter import Jitter
-from sprintprof.model.renewal import NODES, Counts, conditional_counts, interval_nodes
+from sprintprof.model.renewal import (
+    NODES,
+    Counts,
+    asymptotic_cumulants,
+    conditional_counts,
+    count_range,
+    interval_nodes,
+)
 from sprintprof.model.special import Floats
 
 Complexes = npt.NDArray[np.complex128]
@@ -21,6 +28,8 @@ EXACT_STD = 8.0
 """Up to this conditional standard deviation the sum is transformed exactly, above it Edgeworth's series holds."""
 RING = 128
 """Sites of the exact transform: eight standard deviations on either side."""
+LARGE = 1_500_000
+"""Counts times nodes beyond which counts are so many that their limit for many cycles holds."""
 RIPPLE = 1.5
 """Nodes may lie this many conditional standard deviations apart before their sum shows ripples (3e-4)."""
 
@@ -32,17 +41,22 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     and std are exact: E = Σ n_i E[Y]/μ_i, Var = E[Σ n_i Var(N_i | Y)] + (Σ n_i/μ_i)² Var(Y). Values in `unit`.
     """
     y, weights = interval_nodes(interval, nodes)
-    parts = [(number, conditional_counts(cycle, y)) for number, cycle in groups if number > 0]
-    if not parts:
+    present = [(number, cycle) for number, cycle in groups if number > 0]
+    if not present:
         return Discrete.certain(0, unit)
-    rate = sum(number / cycle.mean_s for number, cycle in groups)
-    mean, variance, third, fourth = _cumulants(parts)
+    rate = sum(number / cycle.mean_s for number, cycle in present)
+    ranges = [count_range(cycle, y) for _, cycle in present]
+    large = len(y) * max(last - first for first, last in ranges) > LARGE
+    parts = [] if large else [(number, conditional_counts(cycle, y)) for number, cycle in present]
+    mean, variance, third, fourth = _asymptotic(present, y) if large else _cumulants(parts)
     gap = rate * (y[1] - y[0]) if len(y) > 1 else 0.0
     # between far nodes the mean moves on: widen the kernel rather than show a comb
     blur = np.maximum((gap / RIPPLE) ** 2 - variance, 0.0) if gap > 1 else np.zeros_like(variance)
     width = np.sqrt(variance + blur)
     span = sum(number * (counts.pmf.shape[1] - 1) for number, counts in parts)
     exact = (width <= EXACT_STD) if span >= RING else np.ones(len(y), bool)
+    if large:
+        exact, width = np.zeros(len(y), bool), np.maximum(width, 1.0)
     kept = weights > 1e-14
     pieces = []
     if np.any(exact & kept):
@@ -59,6 +73,14 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     exact_mean = rate * interval.mean_s
     exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
     return Discrete.known(first + below, total[below:], exact_mean * unit, exact_std * unit, unit)
+
+
+def _asymptotic(groups: Sequence[Group], y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    mean, variance = np.zeros_like(y), np.zeros_like(y)
+    for number, cycle in groups:
+        m, v = asymptotic_cumulants(cycle, y)
+        mean, variance = mean + number * m, variance + number * v
+    return mean, variance, np.zeros_like(y), np.zeros_like(y)
 
 
 def _cumulants(parts: list[tuple[int, Counts]]) -> tuple[Floats, Floats, Floats, Floats]:

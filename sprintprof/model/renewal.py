@@ -123,17 +123,28 @@ def _edgeworth_shortfalls(cycle: Jitter, sums: npt.NDArray[np.int64], y: Floats)
     return np.asarray(np.maximum(scale * (z * ndtr(z) + phi * (1 + series)), 0.0), np.float64)
 
 
+def count_range(cycle: Jitter, y_s: Floats) -> tuple[int, int]:
+    """Least and greatest count worth following in intervals of these lengths (s)."""
+    low, high = cycle.bounds()
+    return _least(cycle, low, high, float(np.min(y_s))), _most(cycle, low, high, float(np.max(y_s)))
+
+
 def conditional_counts(cycle: Jitter, y_s: Floats) -> Counts:
     """How many cycles end in an interval of length y, for every y (s) of shape (nodes,), y > 0."""
-    low, high = cycle.bounds()
-    shortest, longest = float(np.min(y_s)), float(np.max(y_s))
-    first = _least(cycle, low, high, shortest)
-    last = _most(cycle, low, high, longest)
+    first, last = count_range(cycle, y_s)
     heights = shortfalls(cycle, np.arange(first, last + 2), y_s)
     at_least = np.clip((heights[:-1] - heights[1:]) / cycle.mean_s, 0.0, 1.0)  # P(N ≥ first + 1 …)
     at_least = np.minimum.accumulate(at_least, axis=0)
     edges = np.vstack([np.ones_like(y_s), at_least, np.zeros_like(y_s)])
     return Counts(first, np.ascontiguousarray((edges[:-1] - edges[1:]).T))
+
+
+def asymptotic_cumulants(cycle: Jitter, y_s: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the count where it is large: y/μ and cv²·y/μ + 1/6 + cv⁴/2 − γ·cv³/3 (Cox, ch. 4)."""
+    mean = y_s / cycle.mean_s
+    cv = cycle.cv
+    constant = 1 / 6 + cv**4 / 2 - cycle.skewness * cv**3 / 3
+    return mean, np.maximum(cv**2 * mean + constant, 0.0)
 
 
 def _least(cycle: Jitter, low: float, high: float, y: float) -> int:

@@ -11,6 +11,8 @@ from sprintprof.records import InputError
 IMAGENET = 1281167
 """Samples of ILSVRC-2012's training set: the data set where none is named."""
 
+MOST_GPUS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -43,6 +45,8 @@ class Setting:
         check_count("--gpus-per-node", self.gpus_per_node)
         check_count("--sub-batch", self.sub_batch)
         check_count("--dataset-size", self.dataset_size)
+        if self.gpus > MOST_GPUS:
+            raise InputError("--nodes", f"{self.gpus} GPUs are too many", f"give at most {MOST_GPUS}")
         check_share("--interference", self.interference, most=100.0)
         check_share("--busy", self.busy, most=1.0)
         if sum(n for n, _ in self.slow_gpus) > self.gpus:

@@ -17,8 +17,11 @@ import numpy as np
 from sprintprof.model.counting import Group, counts_over
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.jitter import Jitter
-from sprintprof.model.renewal import conditional_counts, interval_nodes
 from sprintprof.model.special import log_factorial
+from sprintprof.records import InputError
+
+FARTHEST = 1e5
+"""Cycles may differ by this factor: a pmf over more values helps nobody."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,10 @@ def distributions(groups: Sequence[Group], update: Jitter, sub_batch: int) -> Sp
     Staleness is that of a gradient, so groups count by the gradients they push. E[S] = 1 + N/(T_u · Σ n_i/T_i), hence
     (E[S] − 1)·E[B] = N·b for mixed GPUs too.
     """
+    for _, cycle in groups:
+        if not 1 / FARTHEST <= update.mean_s / cycle.mean_s <= FARTHEST:
+            what = f"{update.mean_s:g} s beside a GPU cycle of {cycle.mean_s:g} s is too far away"
+            raise InputError("update cycle", what, f"cycles may differ by a factor of {FARTHEST:g}")
     minibatch = counts_over(update, groups, unit=sub_batch)
     rate = sum(number / cycle.mean_s for number, cycle in groups)
     shares = [number / cycle.mean_s / rate for number, cycle in groups]
@@ -44,12 +51,8 @@ def distributions(groups: Sequence[Group], update: Jitter, sub_batch: int) -> Sp
 
 def staleness(cycle: Jitter, update: Jitter) -> Discrete:
     """S of the gradients of one GPU: 1 + publications in one of its cycles; E[S] = 1 + T_g/T_u exactly."""
-    x, weights = interval_nodes(cycle)
-    counts = conditional_counts(update, x)
-    pmf = weights @ counts.pmf
-    _, variance, _, _ = counts.cumulants()
-    spread = float(weights @ variance) + (cycle.std_s / update.mean_s) ** 2
-    return Discrete.of(counts.first + 1, pmf).with_moments(1 + cycle.mean_s / update.mean_s, math.sqrt(spread))
+    published = counts_over(cycle, [(1, update)])
+    return Discrete(published.first + 1, published.probabilities, published.mean + 1, published.std)
 
 
 def mixture(parts: Sequence[Discrete], shares: Sequence[float]) -> Discrete:

@@ -77,6 +77,9 @@ def test_stragglers_slow_the_epoch(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--gpu-samples", "none.h5:gemm", *CYCLES], "none.h5"),
         (["--scale", "gpu-flops=2", *CYCLES], "--scale"),
         (["--gpu-cycle", "1", "--update-cycle", "0"], "--update-cycle"),
+        (["--updates", "1000000000000", *CYCLES], "too many"),
+        (["--strategy", "dssp", "--nodes", "1000", "--updates", "100000000", *CYCLES], "too many"),
+        (["--nodes", "2000000", *CYCLES], "too many"),
     ],
 )
 def test_bad_usage_is_one_line_and_exit_2(arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sprintprof.model.counting import counts_over
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.jitter import jitter
+from sprintprof.model.renewal import asymptotic_cumulants, conditional_counts, interval_nodes
 from sprintprof.model.sprint import distributions, low_jitter
+from sprintprof.records import InputError
 
 REFERENCE = [
     # N, b, T_u, cv T_g, cv T_u, E[B], Var(B)/b², E[S]: long runs of an independent event simulation
@@ -82,3 +85,33 @@ def test_without_jitter_the_limit_is_exact() -> None:
     np.testing.assert_allclose(found.minibatch.mean, 71.04)
     assert found.minibatch.distance(limit.minibatch) < 1e-9
     assert found.staleness.distance(limit.staleness) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("rho", "cv_g", "cv_u"), [(1e-4, 0.3, 0.3), (5e3, 0.1, 0.2), (9e4, 0.01, 0.8), (2e-5, 0.0, 0.0)]
+)
+@pytest.mark.parametrize("n", [1, 64])
+def test_far_cycles_keep_mean_and_variance(n: int, rho: float, cv_g: float, cv_u: float) -> None:
+    found = distributions([(n, jitter(1.0, cv_g, "gamma"))], jitter(rho, cv_u, "gamma"), 1)
+    for known in (found.minibatch, found.staleness):
+        mean = float(known.probabilities @ known.values)
+        assert mean == pytest.approx(known.mean, rel=0.01)
+        assert float(known.probabilities @ (known.values - mean) ** 2) == pytest.approx(
+            known.std**2, rel=0.02, abs=1e-6
+        )
+
+
+def test_many_cycles_meet_their_limit() -> None:
+    interval, cycle = jitter(300.0, 0.2), jitter(1.0, 0.3, "gamma")
+    exact = counts_over(interval, [(3, cycle)])
+    y, _ = interval_nodes(interval)
+    mean, variance = asymptotic_cumulants(cycle, y)
+    known = conditional_counts(cycle, y).cumulants()
+    np.testing.assert_allclose(mean, known[0], rtol=1e-3)
+    np.testing.assert_allclose(variance[20:], known[1][20:], rtol=0.02)
+    assert exact.mean == pytest.approx(900)
+
+
+def test_absurd_cycles_are_refused() -> None:
+    with pytest.raises(InputError, match="update cycle"):
+        distributions([(4, jitter(1.0, 0.1))], jitter(1e-7, 0.1), 1)

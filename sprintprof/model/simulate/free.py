@@ -9,7 +9,7 @@ from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import blocks, numbered
 from sprintprof.model.simulate.order import order_of, ranks_of
-from sprintprof.model.simulate.run import Plan, Run, Spans
+from sprintprof.model.simulate.run import MOST_EVENTS, MOST_NUMBERS, Plan, Run, Spans, check_effort
 from sprintprof.model.special import Floats
 
 
@@ -24,6 +24,8 @@ def simulate_free(setting: Setting, plan: Plan, gradients_per_update: int = 1) -
     rate = sum(n / cycle.mean_s for n, cycle in groups)
     warm = max(cycle.bounds()[1] for _, cycle in groups)
     length = warm + plan.updates * c / rate
+    check_effort("gradients", rate * length * plan.replicas, MOST_EVENTS)
+    check_effort("gradients of one replica", rate * length, MOST_NUMBERS)
     rng = plan.rng()
     stale = np.zeros(1, np.int64)
     gradients = 0

@@ -13,7 +13,7 @@ from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import Workers, numbered
 from sprintprof.model.simulate.order import order_of, ranks_of
-from sprintprof.model.simulate.run import Plan, Run, Spans
+from sprintprof.model.simulate.run import MOST_EVENTS, MOST_NUMBERS, Plan, Run, Spans, check_effort
 from sprintprof.model.special import Floats
 
 
@@ -27,6 +27,8 @@ def simulate_rounds(setting: Setting, plan: Plan, bound: int) -> Run:
     count = setting.gpus
     warm = 20 + 10 * (bound + 1)
     iterations = warm + max(-(-plan.updates // count), 2 * (bound + 1))
+    check_effort("iterations", iterations * count * plan.replicas, MOST_EVENTS)
+    check_effort("iterations of one replica", iterations * count, MOST_NUMBERS)
     rng = plan.rng()
     totals = _Totals()
     spans: tuple[Spans, ...] = ()
@@ -154,6 +156,8 @@ def simulate_barrier(setting: Setting, plan: Plan, waited_for: int, after: Float
     `after`, shape (replicas, updates), is what comes between compute and the next iteration. Late gradients of
     back-up workers are thrown away.
     """
+    check_effort("iterations", plan.updates * setting.gpus * plan.replicas, MOST_EVENTS)
+    check_effort("iterations of one replica", plan.updates * setting.gpus, MOST_NUMBERS)
     rng = plan.rng()
     duration = skew = 0.0
     spans: tuple[Spans, ...] = ()

@@ -38,6 +38,20 @@ class Plan:
         return np.random.Generator(np.random.SFC64(self.seed))
 
 
+MOST_EVENTS = 2e10
+"""Events of one simulation: an array program does 1e7 to 1e8 in a second."""
+MOST_STEPS = 1e7
+"""Steps that all replicas take together, 100 µs each."""
+MOST_NUMBERS = 1e8
+"""Numbers held at once (0.8 GB)."""
+
+
+def check_effort(what: str, number: float, most: float) -> None:
+    """Raise InputError where a simulation would take days or more memory than there is."""
+    if number > most:
+        raise InputError("simulate", f"{number:.2g} {what} are too many", "take fewer --updates, --replicas or GPUs")
+
+
 @dataclass(frozen=True)
 class Spans:
     """Cycles of one replica: worker, begin and end (s), what was done; arrays of one shape (n,)."""

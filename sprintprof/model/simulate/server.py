@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.jitter import Jitter
 from sprintprof.model.setting import Setting
-from sprintprof.model.simulate.run import Plan, Run, Spans
+from sprintprof.model.simulate.run import MOST_NUMBERS, MOST_STEPS, Plan, Run, Spans, check_effort
 from sprintprof.model.special import Floats
 
 Ints = npt.NDArray[np.int64]
@@ -79,6 +79,9 @@ def simulate_server(
     lead = 0 if np.isinf(rule.bound) else int(rule.bound)
     warm = N * (12 + 4 * lead)
     events = warm + plan.updates * gradients_per_update
+    check_effort("pushes one after the other", events, MOST_STEPS)
+    check_effort("pushes", events * R, MOST_NUMBERS)
+    check_effort("workers of all replicas", R * N, MOST_NUMBERS)
     engine = _Engine(setting, plan, rule, factors, latency_s, gradients_per_update)
     rng = plan.rng()
     draws = _Pool(setting.gpu_cycle, rng)

@@ -18,7 +18,7 @@ from sprintprof.model.counting import Group
 from sprintprof.model.discrete import Discrete
 from sprintprof.model.setting import Setting
 from sprintprof.model.simulate.cycles import Block, Workers, blocks, numbered
-from sprintprof.model.simulate.run import Plan, Run, Spans
+from sprintprof.model.simulate.run import MOST_EVENTS, MOST_NUMBERS, Plan, Run, Spans, check_effort
 from sprintprof.model.simulate.scratch import Scratch
 from sprintprof.model.simulate.windows import Windows
 from sprintprof.model.special import Floats
@@ -39,6 +39,10 @@ def simulate_sprint(setting: Setting, plan: Plan) -> Run:
         longest *= max(1.0, float(plan.stragglers.factor.max()))
     warm = math.ceil(longest / setting.update_cycle.mean_s) + 2
     count = warm + plan.updates
+    each = sum(n / cycle.mean_s for n, cycle in groups) * count * setting.update_cycle.mean_s
+    check_effort("gradients", each * plan.replicas, MOST_EVENTS)
+    check_effort("windows", plan.replicas * count, MOST_NUMBERS)
+    check_effort("cycles of one GPU", each / setting.gpus, MOST_NUMBERS)
     boundaries = np.zeros((plan.replicas, count + 1))
     np.cumsum(setting.update_cycle.sample(rng, (plan.replicas, count)), axis=1, out=boundaries[:, 1:])
     length = float(boundaries[:, -1].max())
