@@ -21,7 +21,7 @@ SIZE_NAMES = ("sample_bytes", SIZE)
 
 NEVER = "emulated"
 """Times drawn from a profile: fitting them would make a profile out of a profile."""
-LEFT_OUT_FLAGS = (NEVER, "above-peak", "throttled", "under-resolution")
+LEFT_OUT_FLAGS = (NEVER, "above-peak", "throttled", "under-resolution", "suspicious", "ranks-unknown")
 """Flags whose points are left out: the number is not that of the machine at rest."""
 DOUBTFUL_FLAGS = ("drift", "multimodal")
 """Flags whose points are left out where enough others remain (see `without_doubtful`)."""

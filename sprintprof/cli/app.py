@@ -16,8 +16,8 @@ import typer
 from sprintprof.records.errors import SprintprofError
 
 VERBS = (
-    "doctor", "list", "run", "show", "check", "env", "recover", "merge", "fit", "predict", "simulate", "search",
-    "compare", "networks", "machines",
+    "doctor", "list", "run", "show", "check", "env", "recover", "merge", "importing", "fit", "predict", "simulate",
+    "search", "compare", "networks", "machines",
 )  # fmt: skip
 """Order in the help text."""
 

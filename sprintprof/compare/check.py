@@ -34,7 +34,10 @@ LEAST_TICKS = 50
 FALSE_ALARM_RATE = 0.05
 
 _MOST_SAMPLES = 10_000
-_BY_FLAG = ("throttled", "not-converged", "above-peak", "straggler", "emulated", "staged", "under-resolution")
+_BY_FLAG = (
+    "throttled", "not-converged", "above-peak", "straggler", "emulated", "staged", "under-resolution", "suspicious",
+    "ranks-unknown",
+)  # fmt: skip
 
 
 def check_file(path: str | Path, tolerate: float = 0.0) -> CheckReport:
@@ -111,6 +114,10 @@ def _every(results: Results, measurements: list[Measurement]) -> Iterator[Findin
 
 def _noise(m: Measurement, settings: dict[str, Any]) -> Iterator[Finding]:
     n = len(m.samples)
+    if statistic := m.extra.get("statistic"):
+        what = f"{format_time(m.median_s, 3)} is the {statistic}, imported from {m.extra.get('log', 'a log')}"
+        yield Finding("summary-only", m.key, m.point.label(), what, "certain")
+        return
     if 0 < n < MIN_SAMPLES:
         what = f"{n} samples, an interval needs {MIN_SAMPLES}"
         yield Finding("few-samples", m.key, m.point.label(), what, "certain", MIN_SAMPLES - n)
@@ -181,16 +188,18 @@ def _ranks(m: Measurement, _: dict[str, Any]) -> Iterator[Finding]:
             yield Finding("straggler", m.key, m.point.label(), what, sure, test.spread)
 
 
+_IN_WORDS = {"straggler": "rank {}", "not-converged": "warm-up: {}"}
+
+
 def _flagged(m: Measurement, _: dict[str, Any]) -> Iterator[Finding]:
     details = {"straggler": m.extra.get("straggler_rank", -1), "not-converged": m.extra.get("warmup", "")}
+    details["suspicious"] = details["above-peak"] = m.extra.get("suspicious", "")
     for flag in _BY_FLAG:
         if flag == "not-converged" and len(m.samples) < MIN_SAMPLES:
             continue  # that is why, and it is said
         if flag in m.flags:
             detail = details.get(flag, "")
-            what = (
-                FLAGS[flag] if detail in ("", -1) else f"rank {detail}" if flag == "straggler" else f"warm-up: {detail}"
-            )
+            what = FLAGS[flag] if detail in ("", -1) else _IN_WORDS.get(flag, "{}").format(detail)
             yield Finding(flag, m.key, m.point.label(), what, "as found while measuring")
 
 

@@ -88,6 +88,7 @@ def _compare_results(
     points.sort(key=lambda p: (p.benchmark, [(str(type(v)), v) for v in p.parameters.values()], p.ranks))
     inapplicable = len(pairing.matches) - len(points)
     about = [f"{metric.name} does not apply to {inapplicable} of the shared points"] if inapplicable else []
+    about += _statistics(pairing)
     return PairComparison(
         other=other.name,
         points=points,
@@ -100,6 +101,16 @@ def _compare_results(
         settings=changed_settings(reference.results, other.results),
         warnings=[*_incomplete(reference), *_incomplete(other), *about, *pair_warnings(points, scatter, margin)],
     )
+
+
+def _statistics(pairing: Pairing) -> list[str]:
+    """Points whose time is another statistic on each side: imported means beside medians of samples."""
+
+    def statistic(group: Group) -> str:
+        return str(group.launches[0].extra.get("statistic", "median of samples"))
+
+    pairs = Counter((statistic(match.reference), statistic(match.other)) for match in pairing.matches)
+    return [f"{count} points: {a} (reference) against {b}" for (a, b), count in pairs.items() if a != b]
 
 
 def _incomplete(source: Source) -> list[str]:

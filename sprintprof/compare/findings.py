@@ -79,6 +79,24 @@ KINDS: dict[str, Kind] = {
         "results served from a cache, an unfinished window, or a wrong limit in the machine file",
         "measure with cold caches, check the limits with sprintprof machines show",
     ),
+    "suspicious": Kind(
+        "problem",
+        "a value cannot be right as it stands",
+        "a log that was cut or mixed, or a result that contradicts itself",
+        "look at the line of the log (sprintprof show FILE --point KEY); fits leave it out",
+    ),
+    "ranks-unknown": Kind(
+        "problem",
+        "the number of ranks is missing(not in log)",
+        "the log does not show how its program was started",
+        "import again with --ranks, or with --nodes and --ranks-per-node; fits and comparisons leave it out",
+    ),
+    "summary-only": Kind(
+        "warning",
+        "a summary, no samples: how much it varies is not known",
+        "logs print means",
+        "import the logs of several launches: then their scatter is",
+    ),
     "launches": Kind(
         "warning",
         "launches differ by more than the margin of a comparison",

@@ -77,6 +77,10 @@ def group_launches(results: Results) -> dict[str, Group]:
             failures[key] = f"{measurement.status}: {measurement.reason}"
             groups.setdefault(key, Group(measurement.point, {}, []))
             continue
+        if "ranks-unknown" in measurement.flags:
+            failures[key] = "the number of ranks is missing(not in log)"
+            groups.setdefault(key, Group(measurement.point, {}, []))
+            continue
         group = groups.setdefault(key, Group(measurement.point, {}, []))
         group.launches.append(measurement)
         group.conditions = group.conditions or _conditions(results, measurement)

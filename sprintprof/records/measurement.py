@@ -24,8 +24,10 @@ FLAGS: dict[str, str] = {
     "not-converged": "warm-up did not settle or too few samples before the time was up",
     "emulated": "times were drawn from a profile, not measured",
     "staged": "device buffers went through host memory",
-    "under-resolution": "a call is shorter than the timer resolves, even batched",
+    "under-resolution": "a call is shorter than the timer resolves, even batched; imported: too few digits in the log",
     "straggler": "one rank is slower than the others by more than their spread",
+    "suspicious": "an imported value that cannot be right as it stands",
+    "ranks-unknown": "imported from a log that does not say how many ranks took part",
 }
 """Every flag a measurement can carry, and what it means."""
 
