@@ -29,38 +29,51 @@ _BLOCK_ROWS = 1 << 16
 
 
 class _Outlet(io.RawIOBase):
-    """The file HDF5 writes into. It keeps the first error of the system and from then on swallows what comes, since
-    HDF5 cannot let go of a file whose last bytes it failed to write; `write_file` raises the error afterwards."""
+    """The file HDF5 writes into. It keeps the first error of the system and from then on works in memory, since HDF5
+    can neither let go of a file whose last bytes it failed to write nor read back what was lost: both end in a crash
+    of the process. `write_file` raises the error afterwards."""
 
     def __init__(self, raw: io.FileIO) -> None:
-        self._raw = raw
+        self._file: io.FileIO | io.BytesIO = raw
         self.error: OSError | None = None
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._raw.seek(offset, whence)
+        return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        return self._raw.tell()
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
 
     def readinto(self, buffer: Any) -> int | None:
-        return self._raw.readinto(buffer)
+        return self._file.readinto(buffer)
 
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
-        done = 0
-        while self.error is None and done < len(view):
+        start, done = self._file.tell(), 0
+        while done < len(view):
             try:
-                done += self._raw.write(view[done:]) or 0
+                done += self._file.write(view[done:]) or 0
             except OSError as error:
-                self.error = error
+                self._go_on_in_memory(error)
+                self._file.seek(start)
+                done = 0
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
         try:
-            return self._raw.truncate(size)
+            return self._file.truncate(size)
         except OSError as error:
-            self.error = self.error or error
-            return size or 0
+            self._go_on_in_memory(error)
+            return self._file.truncate(size)
+
+    def _go_on_in_memory(self, error: OSError) -> None:
+        self.error = self.error or error
+        at = self._file.tell()
+        self._file.seek(0)
+        self._file = io.BytesIO(self._file.read() or b"")
+        self._file.seek(at)
 
     def flush(self) -> None:
         """Nothing is buffered here."""
