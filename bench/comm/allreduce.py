@@ -7,9 +7,10 @@ import numpy as np
 from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.comm.collectives import SIZE, WINDOW
 from sprintprof.bench.messages.choose import rounds_for
+from sprintprof.bench.messages.nodes import nodes_of
 from sprintprof.bench.messages.operands import DTYPES, block, block_sum, difference, element_count
 from sprintprof.bench.messages.schedules import NAMES, parse_algorithm
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, columns, nodes_of, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, PRECISION, columns, prepare
 from sprintprof.bench.messages.sums import fused_tensors, plan_sums
 from sprintprof.bench.registry import Axis, benchmark
 

@@ -80,7 +80,7 @@ def _windows(case: Case, *, pairs: int, directions: int) -> Work:
     def verify() -> str:
         return difference(receive, byte_pattern(peer, size, case.seed), "the last message") if receives else ""
 
-    rounds = rounds_for(comm, windows)
+    rounds = rounds_for(comm, windows, size * window * directions)
     return Work(
         call=lambda: windows(rounds),
         bytes=float(size),

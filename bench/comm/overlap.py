@@ -9,8 +9,9 @@ import numpy as np
 from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.comm.collectives import SIZE
 from sprintprof.bench.messages.compute import Compute
+from sprintprof.bench.messages.nodes import nodes_of
 from sprintprof.bench.messages.operands import DTYPES, block, block_sum, difference, element_count
-from sprintprof.bench.messages.setup import PLACEMENT, PRECISION, nodes_of, prepare
+from sprintprof.bench.messages.setup import PLACEMENT, PRECISION, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 

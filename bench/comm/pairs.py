@@ -61,7 +61,7 @@ def pairs(case: Case) -> Work:
             return ""
         return difference(receive, byte_pattern(peer, size, case.seed), "the message")
 
-    rounds = rounds_for(comm, meet)
+    rounds = rounds_for(comm, meet, size * (window or 2))
     return Work(
         call=lambda: meet(rounds),
         timed=lambda: meet(rounds),

@@ -38,7 +38,7 @@ def pingpong(case: Case) -> Work:
     def trips(rounds: int) -> None:
         driver.pingpong(send, receive, peer, first=comm.rank == 0, rounds=rounds)
 
-    rounds = rounds_for(comm, trips)
+    rounds = rounds_for(comm, trips, 2 * size)
     return Work(
         call=lambda: trips(rounds),
         bytes=float(size),

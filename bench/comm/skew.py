@@ -6,7 +6,8 @@ import numpy as np
 
 from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.messages.compute import Compute
-from sprintprof.bench.messages.setup import PLACEMENT, nodes_of, prepare
+from sprintprof.bench.messages.nodes import nodes_of
+from sprintprof.bench.messages.setup import PLACEMENT, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 

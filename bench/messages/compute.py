@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sprintprof.bench.engines.base import Engine
-from sprintprof.bench.messages.setup import nodes_of
+from sprintprof.bench.messages.nodes import nodes_of
 
 
 class Compute:

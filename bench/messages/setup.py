@@ -8,8 +8,9 @@ from sprintprof.bench.case import Case, Skip
 from sprintprof.bench.messages.choose import choose_driver
 from sprintprof.bench.messages.driver import Driver
 from sprintprof.bench.messages.limits import over_memory, too_large
+from sprintprof.bench.messages.nodes import nodes_of
 from sprintprof.bench.registry import Axis
-from sprintprof.bench.world.placement import PLACEMENTS, node_numbers
+from sprintprof.bench.world.placement import PLACEMENTS
 from sprintprof.bench.world.world import boot_id
 from sprintprof.records import Value
 
@@ -34,16 +35,6 @@ def prepare(case: Case, benchmark: str, size_bytes: int, buffer_bytes: int) -> D
     if reason:
         raise Skip(reason)
     return choose_driver(comm)
-
-
-def nodes_of(comm: Any) -> tuple[int, ...]:
-    """Node of each rank of `comm`, by shared memory and kernel. Collective."""
-    from mpi4py import MPI
-
-    shared = comm.Split_type(MPI.COMM_TYPE_SHARED, key=comm.rank)
-    leader = shared.bcast(comm.rank, root=0)
-    shared.Free()
-    return node_numbers(comm.allgather((leader, boot_id())))
 
 
 def columns(comm: Any, driver: Driver, rounds: int) -> dict[str, Value]:

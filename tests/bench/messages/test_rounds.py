@@ -34,10 +34,13 @@ class Machine:
         return self.now_s
 
 
-def calibrated(monkeypatch: pytest.MonkeyPatch, machine: Machine) -> int:
+def calibrated(
+    monkeypatch: pytest.MonkeyPatch, machine: Machine, round_bytes: int | None = None, nodes: tuple[int, ...] = (0, 1)
+) -> int:
     monkeypatch.setattr(choose, "time", machine)
     monkeypatch.setattr(choose, "_max", lambda: None)
-    return rounds_for(OneRank(), machine.run)
+    monkeypatch.setattr(choose, "nodes_of", lambda comm: nodes)
+    return rounds_for(OneRank(), machine.run, round_bytes)
 
 
 @pytest.mark.parametrize("round_s", [2e-6, 3.3e-5, 4e-4])
@@ -60,3 +63,19 @@ def test_a_busy_machine_does_not_look_like_slow_messages(monkeypatch: pytest.Mon
     """The first calls lose their CPU for some ms; the messages take 2 µs all the same."""
     hiccups = iter([0.004, 0.003, 0.004, 0.005, 0.004, 0.0009, 0.0008, 0.002, 0.001, 0.003])
     assert calibrated(monkeypatch, Machine(2e-6, hiccups)) == pytest.approx(500, rel=0.01)
+
+
+@pytest.mark.parametrize(("round_bytes", "rounds"), [(16, 50), (1 << 17, 32), (1 << 21, 3), (None, 3), (1 << 30, 3)])
+def test_a_machine_that_stays_busy(monkeypatch: pytest.MonkeyPatch, round_bytes: int | None, rounds: int) -> None:
+    """Every look finds 0.3 ms where 2 µs would be right: small messages are batched all the same."""
+    assert calibrated(monkeypatch, Machine(3e-4), round_bytes) == rounds
+
+
+def test_a_slow_network_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calibrated(monkeypatch, Machine(1e-2), 16) == 1
+
+
+def test_inside_a_node_milliseconds_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calibrated(monkeypatch, Machine(4e-3), 16, nodes=(0, 0)) == 50
+    assert calibrated(monkeypatch, Machine(4e-3), 1 << 22, nodes=(0, 0)) == 1
+    assert calibrated(monkeypatch, Machine(4e-3), None, nodes=(0, 0)) == 1
