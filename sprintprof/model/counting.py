@@ -19,6 +19,7 @@ from sprintprof.model.renewal import (
     interval_nodes,
 )
 from sprintprof.model.special import Floats
+from sprintprof.records import InputError
 
 Complexes = npt.NDArray[np.complex128]
 Group = tuple[int, Jitter]
@@ -49,9 +50,10 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     large = len(y) * max(last - first for first, last in ranges) > LARGE
     parts = [] if large else [(number, conditional_counts(cycle, y)) for number, cycle in present]
     mean, variance, third, fourth = _asymptotic(present, y) if large else _cumulants(parts)
-    gap = rate * (y[1] - y[0]) if len(y) > 1 else 0.0
+    gap = rate * np.gradient(y) if len(y) > 1 else np.zeros(1)
+    check_length(rate * (y[-1] - y[0]))
     # between far nodes the mean moves on: widen the kernel rather than show a comb
-    blur = np.maximum((gap / RIPPLE) ** 2 - variance, 0.0) if gap > 1 else np.zeros_like(variance)
+    blur = np.where(gap > 1, np.maximum((gap / RIPPLE) ** 2 - variance, 0.0), 0.0)
     width = np.sqrt(variance + blur)
     span = sum(number * (counts.pmf.shape[1] - 1) for number, counts in parts)
     exact = (width <= EXACT_STD) if span >= RING else np.ones(len(y), bool)
@@ -64,7 +66,11 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
         pieces.append(_ring_sum(parts, use, mean[use], blur[use], weights[use]))
     if np.any(~exact & kept):
         use = ~exact & kept
-        pieces.append(_series_sum(mean[use], width[use], third[use], fourth[use], weights[use]))
+        columns = np.stack([mean, width, third, fourth, weights])[:, use]
+        columns = columns[:, np.argsort(columns[1])]
+        # nodes of about one width share a grid
+        octaves = np.flatnonzero(np.diff(np.floor(np.log2(columns[1] / columns[1][0]) / 2))) + 1
+        pieces += [_series_sum(*part) for part in np.split(columns, octaves, axis=1)]
     first = min(start for start, _ in pieces)
     total = np.zeros(max(start + len(p) for start, p in pieces) - first)
     for start, p in pieces:
@@ -73,6 +79,18 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     exact_mean = rate * interval.mean_s
     exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
     return Discrete.known(first + below, total[below:], exact_mean * unit, exact_std * unit, unit)
+
+
+def check_length(values: float) -> None:
+    """Raise InputError where a distribution would spread over too many values."""
+    if values > LONGEST:
+        raise InputError(
+            "cycles", f"spread the mini-batch over {values:.2g} gradients", "take fewer GPUs or less jitter"
+        )
+
+
+LONGEST = 2e7
+"""Values of one distribution, at most: 160 MB."""
 
 
 def _asymptotic(groups: Sequence[Group], y: Floats) -> tuple[Floats, Floats, Floats, Floats]:

@@ -22,6 +22,10 @@ SERIES_SKEWNESS = 0.15
 """Sums of less skewness than this are taken by Edgeworth's series instead of convolution."""
 NODES = 192
 """Points over an interval's length; they add at most 0.1 % to its variance."""
+SCORES = 6.36
+"""The normal score of the tail that is not followed."""
+HELD = 4_000_000
+"""Lattice sites of all sums together, at most."""
 WIDTH = 7.0
 """Half width of a sum's lattice, in standard deviations beyond the tail of one cycle."""
 
@@ -45,17 +49,20 @@ class Counts:
 def interval_nodes(interval: Jitter, nodes: int = NODES) -> tuple[Floats, Floats]:
     """Points (s) and weights, each of shape (nodes,), that keep the mean of the interval's length.
 
-    Expectations of functions that are linear between the points are exact.
+    Points are evenly spaced in normal scores: for a normal evenly spaced, for a log-normal evenly in the logarithm, so
+    that heavy tails do not thin out the middle. Expectations of functions linear between the points are exact.
     """
     low, high = interval.bounds()
     if high - low < 1e-9 * interval.mean_s:
         return np.array([interval.mean_s]), np.ones(1)
-    points: Floats = np.linspace(low, high, nodes, dtype=np.float64)
-    step = points[1] - points[0]
-    edges = np.concatenate([[low - step], points, [high + step]])
-    around = interval.shortfall(np.asarray(edges, np.float64))
+    scores = np.linspace(-SCORES, SCORES, nodes)
+    points = np.unique(interval.quantile(ndtr(scores)))
+    if len(points) < 2:
+        points = np.array([low, high])
+    edges = np.concatenate([[points[0] - (points[1] - points[0])], points, [2 * points[-1] - points[-2]]])
     # the last value is what lies beyond the range; its share is of the order of the tail that is not followed
-    weights = np.maximum(np.diff(around, 2) / step, 0.0)
+    slopes = np.diff(interval.shortfall(np.asarray(edges, np.float64))) / np.diff(edges)
+    weights = np.maximum(np.diff(slopes), 0.0)
     return points, weights / weights.sum()
 
 
@@ -66,6 +73,9 @@ def shortfalls(cycle: Jitter, sums: npt.NDArray[np.int64], y_s: Floats) -> Float
     if cycle.std_s < 1e-9 * cycle.mean_s:
         return out
     most = min(max(24.0, (cycle.skewness / SERIES_SKEWNESS) ** 2), 256.0)
+    if cycle.std_s > cycle.mean_s:  # very long tails: so many sums as lattices of their length allow
+        low, high = cycle.bounds()
+        most = min(most, max(4.0, HELD * _step(cycle) / (2 * (high - low))))
     by_lattice = (sums >= 1) & (sums <= most)
     if by_lattice.any():
         out[by_lattice] = _lattice_shortfalls(cycle, sums[by_lattice], y)
@@ -75,9 +85,18 @@ def shortfalls(cycle: Jitter, sums: npt.NDArray[np.int64], y_s: Floats) -> Float
     return out
 
 
+def _step(cycle: Jitter) -> float:
+    """The lattice's step in s: of the standard deviation, or of the middle's width where tails make that larger."""
+    if cycle.std_s <= cycle.mean_s:
+        return cycle.std_s / STEPS_PER_STD
+    middle = cycle.quantile(np.array([0.16, 0.84]))
+    width = float(middle[1] - middle[0]) / 2
+    return (min(cycle.std_s, width) if width > 0 else cycle.std_s) / STEPS_PER_STD
+
+
 def _lattice_shortfalls(cycle: Jitter, sums: npt.NDArray[np.int64], y: Floats) -> Floats:
     low, high = cycle.bounds()
-    step = cycle.std_s / STEPS_PER_STD
+    step = _step(cycle)
     spread = WIDTH * cycle.std_s * (math.sqrt(float(sums[-1])) - 0.5)
     # outside, a sum is certainly below or above; only the y inside need the lattice
     half = max(cycle.mean_s - low, high - cycle.mean_s) + spread

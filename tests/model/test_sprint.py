@@ -88,17 +88,24 @@ def test_without_jitter_the_limit_is_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rho", "cv_g", "cv_u"), [(1e-4, 0.3, 0.3), (5e3, 0.1, 0.2), (9e4, 0.01, 0.8), (2e-5, 0.0, 0.0)]
+    ("rho", "cv_g", "cv_u"), [(1e-4, 0.3, 0.3), (5e3, 0.1, 0.2), (3e4, 0.01, 0.3), (2e-5, 0.0, 0.0)]
 )
 @pytest.mark.parametrize("n", [1, 64])
 def test_far_cycles_keep_mean_and_variance(n: int, rho: float, cv_g: float, cv_u: float) -> None:
     found = distributions([(n, jitter(1.0, cv_g, "gamma"))], jitter(rho, cv_u, "gamma"), 1)
     for known in (found.minibatch, found.staleness):
         mean = float(known.probabilities @ known.values)
-        assert mean == pytest.approx(known.mean, rel=0.01)
+        assert mean == pytest.approx(known.mean, rel=2e-3)
         assert float(known.probabilities @ (known.values - mean) ** 2) == pytest.approx(
             known.std**2, rel=0.02, abs=1e-6
         )
+
+
+def test_long_tails_keep_the_median() -> None:
+    # T_u log-normal with cv 2.5: half of the windows are shorter than 0.5/√(1 + 2.5²) s, 100 GPUs push 100 a second
+    found = distributions([(100, jitter(1.0, 0.1))], jitter(0.5, 2.5, "lognormal"), 1)
+    assert found.minibatch.quantile(0.5) == pytest.approx(100 * 0.5 / np.sqrt(1 + 2.5**2), rel=0.06)
+    assert float(found.minibatch.probabilities @ found.minibatch.values) == pytest.approx(50, rel=0.01)
 
 
 def test_many_cycles_meet_their_limit() -> None:

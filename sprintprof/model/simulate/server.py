@@ -122,6 +122,9 @@ class _Engine:
         self.arrival: Floats = np.zeros((R, N))
         self.blocked_since: Floats = np.full((R, N), np.inf)
         self.blocked: Flags = np.zeros((R, N), bool)
+        self.anyone_blocked = False
+        self.slowest: Ints = np.zeros(R, np.int64)
+        self.at_slowest: Ints = np.full(R, N)
         self.pulled: Ints = np.zeros((R, N), np.int64)
         self.gradients: Ints = np.zeros(R, np.int64)
         self.free: Floats = np.zeros(R)
@@ -151,22 +154,38 @@ class _Engine:
             self.spans.append((int(p[0]), float(self.begun[0, p[0]]), float(arrived[0])))
         self.stale.append(self.gradients // self.c - self.pulled[rows, p])
         self.gradients += 1
-        state.pushes[rows, p] += 1
+        self._count(p)
         state.before_s[rows, p] = state.last_s[rows, p]
         state.last_s[rows, p] = arrived
-        slowest = state.pushes.min(axis=1)
-        go = self.rule.goes_on(state, p, state.pushes[rows, p] - slowest)
+        lead = state.pushes[rows, p] - self.slowest
+        go = self.rule.goes_on(state, p, lead)
         self.arrival[rows, p] = np.inf
-        self.blocked[rows, p] = True
         self.blocked_since[rows, p] = now
-        freed = self.blocked & (state.pushes - slowest[:, None] <= self.rule.bound)
-        freed[rows, p] |= go
-        self._release(freed, now, draws)
-
-    def _release(self, freed: Flags, now: Floats, draws: _Pool) -> None:
-        r, w = np.nonzero(freed)
-        if not len(r):
+        if go.all() and not self.anyone_blocked:
+            self._release(rows, p, now, draws)
             return
+        self.blocked[rows, p] = True
+        freed = self.blocked & (state.pushes - self.slowest[:, None] <= self.rule.bound)
+        freed[rows, p] |= go
+        r, w = np.nonzero(freed)
+        if len(r):
+            self._release(r, w, now, draws)
+            self.blocked[r, w] = False
+        self.anyone_blocked = bool(self.blocked.any())
+
+    def _count(self, p: Ints) -> None:
+        """One push more for worker p of each replica; the least number of pushes follows."""
+        rows, pushes = self.rows, self.state.pushes
+        was_slowest = pushes[rows, p] == self.slowest
+        pushes[rows, p] += 1
+        self.at_slowest -= was_slowest
+        passed = np.flatnonzero(self.at_slowest == 0)
+        if len(passed):
+            self.slowest[passed] += 1
+            self.at_slowest[passed] = (pushes[passed] == self.slowest[passed][:, None]).sum(axis=1)
+
+    def _release(self, r: Ints, w: Ints, now: Floats, draws: _Pool) -> None:
+        """Workers w of replicas r pull and begin their next cycle."""
         at = now[r]
         think = draws.take(len(r)) * self.factors[w]
         if self.plan.stragglers is not None:
@@ -175,7 +194,6 @@ class _Engine:
         self.begun[r, w] = at
         self.arrival[r, w] = at + think + self.latency_s
         self.pulled[r, w] = self.gradients[r] // self.c
-        self.blocked[r, w] = False
 
     def result(self, events: int, served_s: float) -> Run:
         """What was measured since `measure`."""

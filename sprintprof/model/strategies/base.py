@@ -105,4 +105,5 @@ def outcome_of(run: Run, setting: Setting, warnings: list[str] | None = None) ->
 def own_plan(setting: Setting, gradients_per_update: int = 1) -> Plan:
     """The simulation behind a prediction: some thousand gradients, at least eight of each worker."""
     gradients = max(1500, 8 * setting.gpus)
-    return Plan(updates=max(gradients // gradients_per_update, 50), replicas=16, seed=1)
+    replicas = min(max(1 << 16, setting.gpus) // setting.gpus + 1, 16)
+    return Plan(updates=max(gradients // gradients_per_update, 50), replicas=replicas, seed=1)
