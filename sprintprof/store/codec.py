@@ -77,7 +77,7 @@ def encode_measurement(measurement: Measurement, session: str) -> tuple[bytes, b
         "columns": shape.columns, "count": shape.length, "ranks": shape.ranks, "missing": shape.missing,
     }  # fmt: skip
     summary = np.array([getattr(row, name) for name in _SUMMARY], _FLOAT)
-    return to_json(record).encode(), b"".join(a.tobytes() for a in (summary, *arrays)), row, shape
+    return to_json(record).encode(), b"".join(array.data for array in (summary, *arrays)), row, shape
 
 
 def split_arrays(raw: bytes, shape: SampleShape) -> SampleSet:

@@ -62,6 +62,7 @@ class Table:
         self._layouts = layouts
         self._sessions = sessions
         self._samples = samples
+        self._places = {name: i for i, name in enumerate(samples.dtype.names or ())}
         self._rank_times = rank_times
         self._read = read
         self._where = where
@@ -85,6 +86,9 @@ class Table:
         inside &= bool((rows["row_layout"] < len(self._layouts)).all())
         if not inside:
             raise ValueError(f"rows of {self.benchmark} point outside of the file's data")
+        named = {escape(name) or ESCAPE for layout in self._layouts for name in layout["samples"]}
+        if not named <= set(self._places):
+            raise ValueError(f"samples of {self.benchmark} have no column {min(named - set(self._places))}")
 
     @cached_property
     def _cells(self) -> dict[str, list[Any]]:
@@ -162,8 +166,8 @@ class Table:
         block = self._samples
         size = block.dtype.itemsize
         raw = self._read(block.offset + sample_offset * size, shape.length * size) if shape.length else b""
-        rows = np.frombuffer(raw, block.dtype)
-        columns = {name: np.ascontiguousarray(rows[escape(name) or ESCAPE]) for name in shape.columns}
+        values = np.frombuffer(raw, _FLOAT).reshape(shape.length, size // 8).T.copy()  # a row for each column
+        columns = {name: values[self._places[escape(name) or ESCAPE]] for name in shape.columns}
         if shape.ranks is None:
             return SampleSet(columns, None, shape.missing)
         total = shape.length * shape.ranks

@@ -219,6 +219,17 @@ def virtual(file: h5py.File) -> None:
     file.create_virtual_dataset(name, layout)
 
 
+def resampled(names: list[str] | None, dtype: str = "<f8") -> Change:
+    """As many samples, with other columns or of another type."""
+
+    def apply(file: h5py.File) -> None:
+        rows = len(file["benchmarks/gemm/samples"])
+        kind = np.dtype([(name, dtype) for name in names]) if names else np.dtype(dtype)
+        replaced("benchmarks/gemm/samples", data=np.ones(rows, kind))(file)
+
+    return apply
+
+
 def column(name: str, change: Callable[[np.ndarray], Any], dtype: Any = None) -> Change:
     """Change a column of the gemm points, and its type if one is given."""
 
@@ -279,6 +290,9 @@ def changes() -> Iterator[tuple[str, Change]]:
             yield f"{name} of junk {junk[:20]}", texts(name, junk)
     yield "plan as a group", grouped
     yield "virtual samples", virtual
+    yield "samples without names", resampled(None)
+    yield "samples without a column", resampled(["time_s"])
+    yield "samples of float32", resampled(["time_s", "host_s"], "<f4")
     yield "no benchmarks", lambda file: file.__delitem__("benchmarks")
     yield "no environment", lambda file: file.__delitem__("environment")
     yield "no version", lambda file: file.attrs.__delitem__("schema_version")
