@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from sprintprof.fit.forms import Fitted
 from sprintprof.fit.generic import fit_generic, generic_groups
 from sprintprof.fit.layers import fit_layer, layer_groups
 from sprintprof.fit.points import DOUBTFUL_FLAGS, check_flags, usable
+from sprintprof.machine import machine_of_device
 from sprintprof.profile import Profile, Quality, Source
 from sprintprof.records import InputError, Measurement
 
@@ -30,9 +31,16 @@ class Dataset(NamedTuple):
 
 
 def fit_profile(
-    datasets: Sequence[Dataset], *, include_flags: Sequence[str] = (), machine: str | None = None
+    datasets: Sequence[Dataset],
+    *,
+    include_flags: Sequence[str] = (),
+    machine: str | None = None,
+    processors: int | None = None,
 ) -> Profile:
     """Fit everything the data hold: layers, generic fits of kernels, messages.
+
+    `processors` are the device's multiprocessors, whose waves the generic fits count; by default those of the
+    machine file of the device that the facts name, else none.
 
     Points that failed, were skipped or carry a flag of `LEFT_OUT_FLAGS` are left out and counted, unless the flag is
     in `include_flags`. Raises InputError where no point remains, for a file given twice, for files of several
@@ -51,14 +59,15 @@ def fit_profile(
         reasons = sum((Counter(s.points_left_out) for s in sources), Counter[str]())
         what = ", ".join(f"{n} {reason}" for reason, n in reasons.items()) or "it holds no points"
         raise InputError(where, f"has nothing to fit ({what})", "measure again, or see --include-flag")
-    fitted, warnings = _fit_all(points, include_flags)
+    facts = datasets[0].facts
+    fitted, warnings = _fit_all(points, include_flags, processors or processors_of(facts))
     if not fitted:
         raise InputError(where, "has no kernel or message benchmark to fit", "measure some with: sprintprof run")
     return Profile(
         machine=name,
         created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         tool_version=sprintprof.__version__,
-        facts=datasets[0].facts,
+        facts=facts,
         sources=sources,
         fits=[f.fit for f in fitted],
         warnings=warnings,
@@ -79,7 +88,16 @@ def quality(fitted: Sequence[Fitted]) -> list[Quality]:
     return out
 
 
-def _fit_all(points: list[Measurement], include_flags: Sequence[str]) -> tuple[list[Fitted], list[str]]:
+def processors_of(facts: Mapping[str, Any]) -> int | None:
+    """Multiprocessors of the GPU that the facts name, from its machine file; None where there is none."""
+    device = facts.get("gpu.name")
+    found = machine_of_device(device) if isinstance(device, str) else None
+    return found.gpu.sm_count if found and found.gpu else None
+
+
+def _fit_all(
+    points: list[Measurement], include_flags: Sequence[str], processors: int | None
+) -> tuple[list[Fitted], list[str]]:
     fitted: list[Fitted] = []
     warnings: list[str] = []
     alone: list[str] = []
@@ -92,7 +110,9 @@ def _fit_all(points: list[Measurement], include_flags: Sequence[str]) -> tuple[l
     if alone:
         text = f"{len(alone)} layers of {len(set(alone))} kernels were measured at one size only"
         warnings.append(f"{text} and have no fit of their own")
-    fitted += [fit_generic(group, include_flags) for group in generic_groups(points).values()]
+    for group in generic_groups(points).values():
+        on_device = group[0].point.engine != "numpy"  # waves are a GPU's
+        fitted.append(fit_generic(group, include_flags, processors if on_device else None))
     for group in message_groups(points).values():
         fitted += fit_messages(group, include_flags)
     for flag in DOUBTFUL_FLAGS:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import chain
 
+from sprintprof.profile.correction import problem as correction_problem
 from sprintprof.profile.families import family_names, find_family
 from sprintprof.profile.schema import Fit, FitError, Profile
 
@@ -60,7 +61,7 @@ def _fit_problem(fit: Fit) -> str:
     family = find_family(fit.family)
     if family is None:
         return f"needs the family '{fit.family[:60]}', which is not here (there are {', '.join(family_names())})"
-    return family.check(fit)
+    return family.check(fit) or (correction_problem(fit.correction) if fit.correction else "")
 
 
 def _not_square(matrix: list[list[float]]) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 import numpy as np
 
+from sprintprof.profile.derived import derive
 from sprintprof.profile.families import evaluate
 from sprintprof.profile.features import Array, Columns, feature_matrix
 from sprintprof.profile.schema import Fit, Profile
@@ -18,6 +19,9 @@ Origin = Literal["layer", "generic", "message"]
 
 _NORMAL_90 = 1.6449
 """Half width of a 90 % interval in standard deviations."""
+
+WIDEN_PER_DOUBLING = 0.25
+"""An interval without covariance grows, in logarithms, by this share for each doubling beyond what was measured."""
 
 
 class NoFit(KeyError):  # noqa: N818  (it is an outcome: predict warns and goes on)
@@ -197,8 +201,9 @@ def times_s(fit: Fit, columns: Columns) -> Array:
 def _estimate(fit: Fit, columns: Columns) -> Estimate:
     time = float(times_s(fit, columns)[0])
     growth = _NORMAL_90 * math.sqrt(_variance(fit, columns)) / time
-    low = time / (1 + math.hypot(1 / fit.spread.low - 1, growth))
-    high = time * (1 + math.hypot(fit.spread.high - 1, growth))
+    wider = 1.0 if fit.covariance else 1.0 + WIDEN_PER_DOUBLING * _doublings_outside(fit, columns)
+    low = time / (1 + math.hypot(fit.spread.low**-wider - 1, growth))
+    high = time * (1 + math.hypot(fit.spread.high**wider - 1, growth))
     jitter = math.nan if fit.jitter_cv is None else fit.jitter_cv
     return Estimate(time, low, high, jitter, fit.level, _outside(fit, columns))
 
@@ -207,8 +212,20 @@ def _variance(fit: Fit, columns: Columns) -> float:
     """Variance in s² of a linear prediction from its coefficients' covariance: it grows away from the data."""
     if not fit.covariance:
         return 0.0
-    x = feature_matrix(fit.features, columns)[0]
+    x = feature_matrix(fit.features, derive(fit.benchmark, columns))[0]
     return max(0.0, float(x @ np.array(fit.covariance) @ x))
+
+
+def _doublings_outside(fit: Fit, columns: Columns) -> float:
+    """How often the worst quantity must be doubled or halved to come inside what was measured."""
+    far = 0.0
+    for name, (low, high) in fit.range.items():
+        value = float(columns[name][0]) if name in columns else low
+        if value > high > 0:
+            far = max(far, math.log2(value / high))
+        elif 0 < value < low:
+            far = max(far, math.log2(low / value))
+    return far
 
 
 def _outside(fit: Fit, columns: Columns) -> list[str]:

@@ -12,6 +12,8 @@ from importlib.metadata import entry_points
 import msgspec
 import numpy as np
 
+from sprintprof.profile.correction import factors
+from sprintprof.profile.derived import derive
 from sprintprof.profile.features import Array, Columns, columns_of, evaluate_feature, length
 from sprintprof.profile.schema import Fit
 
@@ -85,8 +87,13 @@ def family_names() -> list[str]:
 
 
 def evaluate(fit: Fit, columns: Columns) -> Array:
-    """Times in s, shape (n,), of a fit for a table of columns. Raises KeyError where a column is missing."""
+    """Times in s, shape (n,), of a fit for a table of columns, derived columns and correction included.
+
+    Raises KeyError where a column is missing.
+    """
     family = find_family(fit.family)
     if family is None:
         raise KeyError(f"no family '{fit.family}'")
-    return family.evaluate(fit, columns)
+    table = derive(fit.benchmark, columns)
+    times = family.evaluate(fit, table)
+    return times * factors(fit.correction, table) if fit.correction else times

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from sprintprof.profile.correction import Correction
 from sprintprof.records import Value
 
 SCHEMA = "sprintprof-profile"
@@ -56,7 +57,7 @@ class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     "ranks" included; `time_s` is the measured times' range. `jitter_cv` is the coefficient of variation of one call,
     from the samples (robust); null where no samples were kept. `data_sha256` is over the points behind it. `shapes`
     are the measured parameter sets of a generic fit, one row a shape under the names in `shape_axes`, to name the
-    nearest one.
+    nearest one. `correction` multiplies what family and coefficients give.
     """
 
     benchmark: str
@@ -77,6 +78,7 @@ class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     condition_number: float = 1.0
     shape_axes: list[str] = []
     shapes: list[list[float]] = []
+    correction: Correction | None = None
     warnings: list[str] = []
 
 
