@@ -87,6 +87,7 @@ def summed(case: Case, *, tensors: int, fusion_bytes: int) -> Work:
         operations=rounds,
         working_set_bytes=buffer_bytes,
         cache="untouched",
+        path="none",
         before_sample=lambda: receive.fill(0),
         verify=lambda: difference(receive, block_sum(comm.size, send.size, precision, case.seed), "the sum"),
         extra=extra,

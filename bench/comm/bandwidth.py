@@ -8,7 +8,7 @@ from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.limits import PIECE_BYTES
 from sprintprof.bench.messages.operands import byte_pattern, difference
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, path, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 
@@ -81,14 +81,16 @@ def _windows(case: Case, *, pairs: int, directions: int) -> Work:
         return difference(receive, byte_pattern(peer, size, case.seed), "the last message") if receives else ""
 
     rounds = rounds_for(comm, windows, size * window * directions)
+    extra = columns(comm, driver, rounds)
     return Work(
         call=lambda: windows(rounds),
         bytes=float(size),
         operations=rounds * window * directions * pairs,
         working_set_bytes=2 * size,
         cache="untouched",
+        path=path(extra),
         symmetric=directions == 2,
         before_sample=lambda: receive.fill(0),
         verify=verify,
-        extra=columns(comm, driver, rounds),
+        extra=extra,
     )

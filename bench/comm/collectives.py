@@ -47,6 +47,7 @@ def measured(
         operations=rounds,
         working_set_bytes=send.nbytes + receive.nbytes,
         cache="untouched",
+        path="none",
         symmetric=not rooted,
         before_sample=lambda: receive.fill(0),
         verify=lambda: check(receive),
@@ -236,5 +237,6 @@ def barrier(case: Case) -> Work:
         call=lambda: run(rounds),
         operations=rounds,
         cache="untouched",
+        path="none",
         extra=columns(case.comm, driver, rounds),
     )

@@ -101,6 +101,7 @@ def interference(case: Case) -> Work:
         operations=products,
         working_set_bytes=2 * size + compute.bytes,
         cache="untouched",
+        path="none",
         verify=verify,
         close=compute.close,
         extra=extra,

@@ -102,6 +102,7 @@ def allreduce_overlap(case: Case) -> Work:
         bytes=float(size),
         working_set_bytes=2 * size + compute.bytes,
         cache="untouched",
+        path="none",
         verify=verify,
         close=compute.close,
         extra=extra,

@@ -10,7 +10,7 @@ from sprintprof.bench.case import Case, Skip, Work
 from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import byte_pattern, difference
 from sprintprof.bench.messages.pairs import partner_of, round_count
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, path, prepare
 from sprintprof.bench.registry import Axis, benchmark
 
 
@@ -62,6 +62,7 @@ def pairs(case: Case) -> Work:
         return difference(receive, byte_pattern(peer, size, case.seed), "the message")
 
     rounds = rounds_for(comm, meet, size * (window or 2))
+    extra = columns(comm, driver, rounds)
     return Work(
         call=lambda: meet(rounds),
         timed=lambda: meet(rounds),
@@ -69,8 +70,9 @@ def pairs(case: Case) -> Work:
         operations=rounds * (window or 2),
         working_set_bytes=2 * size,
         cache="untouched",
+        path=path(extra),
         symmetric=False,
         before_sample=lambda: receive.fill(0),
         verify=verify,
-        extra=columns(comm, driver, rounds),
+        extra=extra,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from sprintprof.bench.case import Case, Work
 from sprintprof.bench.messages.choose import rounds_for
 from sprintprof.bench.messages.operands import byte_pattern, difference
-from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, prepare
+from sprintprof.bench.messages.setup import COLUMNS, PLACEMENT, columns, path, prepare
 from sprintprof.bench.registry import Axis, benchmark
 from sprintprof.records import Value
 
@@ -39,13 +39,15 @@ def pingpong(case: Case) -> Work:
         driver.pingpong(send, receive, peer, first=comm.rank == 0, rounds=rounds)
 
     rounds = rounds_for(comm, trips, 2 * size)
+    extra = columns(comm, driver, rounds)
     return Work(
         call=lambda: trips(rounds),
         bytes=float(size),
         operations=2 * rounds,
         working_set_bytes=2 * size,
         cache="untouched",
+        path=path(extra),
         before_sample=lambda: receive.fill(0),
         verify=lambda: difference(receive, byte_pattern(peer, size, case.seed), "the message"),
-        extra=columns(comm, driver, rounds),
+        extra=extra,
     )

@@ -55,6 +55,7 @@ def skew(case: Case) -> Work:
         timed=cycle,
         working_set_bytes=compute.bytes,
         cache="untouched",
+        path="none",
         verify=verify,
         close=compute.close,
         extra=extra,

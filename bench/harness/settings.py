@@ -20,7 +20,8 @@ class HarnessSettings(msgspec.Struct, frozen=True):
     """Settings of the harness; the defaults are those of the command line.
 
     `target_ci` is the half width of the 95 % interval of the median over the median. A point ends when it is inside
-    the target after `min_samples` and `min_time_s`, at `max_samples`, or at `timeout_s` (warm-up not counted), with the reason stored.
+    the target after `min_samples` and `min_time_s`, at `max_samples`, or at `timeout_s` (warm-up not counted), with
+    the reason stored.
     `launches` repeats whole processes (each point carries its launch number; the runner starts the processes).
     `sync` is how ranks are brought together before a sample. A sample whose clock is under `min_clock_share` of the
     nominal one counts as throttled; such a round is measured again at most `throttle_retries` times, with

@@ -34,8 +34,9 @@ class TargetInterval:
     """Done when half the 95 % interval of the median is within `target` of the median, and no trend exceeds it.
 
     It is looked at after `min_samples` and `min_time_s`, and then at `next_look` only: looking after every sample would
-    stop too often on a lucky streak, and cost more; and samples of a few ms can all lie in one quiet or busy spell. A few samples that rise or fall steadily have a narrow
-    interval around a value that does not last; sampling goes on until the trend shows in the interval, or is over.
+    stop too often on a lucky streak, and cost more; and samples of a few ms can all lie in one quiet or busy spell. A
+    few samples that rise or fall steadily have a narrow interval around a value that does not last; sampling goes on
+    until the trend shows in the interval, or is over.
     """
 
     def __init__(self, target: float, min_samples: int, min_time_s: float = 0.0) -> None:

@@ -50,3 +50,9 @@ def available_bytes() -> int | None:
         return int(line.split()[1]) * 1024
     except (OSError, StopIteration, ValueError):
         return None
+
+
+def path(extra: dict[str, Value]) -> str:
+    """What a message between two ranks moves through: the network where they are on several nodes, else nothing that a
+    machine file names."""
+    return "network" if int(extra["nodes"]) > 1 else "none"

@@ -92,4 +92,5 @@ def _point_time_s(point: Point, settings: HarnessSettings) -> float:
     flush = 0.01 if settings.cache == "cold" and point.ranks == 1 else 0.0
     least = settings.min_samples * (call + flush)
     sampling = min(settings.timeout_s, settings.max_samples * (call + flush))
-    return 0.03 + 5 * call + min(settings.warmup_timeout_s, 10 * call) + max(least, 0.6 * sampling, min(settings.min_time_s, settings.timeout_s))
+    least = max(least, min(settings.min_time_s, settings.timeout_s))
+    return 0.03 + 5 * call + min(settings.warmup_timeout_s, 10 * call) + max(least, 0.6 * sampling)

@@ -166,6 +166,7 @@ def storage_read(case: Case) -> Work:
         operations=samples,
         working_set_bytes=samples * sample_bytes,
         cache="untouched",
+        path="none",
         before_sample=None if cache == "warm" else lambda: _drop(paths, cache),
         verify=verify,
         close=close,
