@@ -54,11 +54,26 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     check_length(rate * (y[-1] - y[0]))
     # between far nodes the mean moves on: widen the kernel rather than show a comb
     blur = np.where(gap > 1, np.maximum((gap / RIPPLE) ** 2 - variance, 0.0), 0.0)
+    exact_mean = rate * interval.mean_s
+    exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
+    moments = (exact_mean * unit, exact_std * unit)
+    if len(parts) == 1 and parts[0][0] == 1 and not blur.any():
+        return Discrete.known(parts[0][1].first, weights @ parts[0][1].pmf, *moments, unit)
+    first, total = _mixed(parts, (mean, variance, third, fourth), blur, weights)
+    below = max(0, -first)  # Edgeworth's tails may reach under 0
+    return Discrete.known(first + below, total[below:], *moments, unit)
+
+
+def _mixed(
+    parts: list[tuple[int, Counts]], cumulants: tuple[Floats, Floats, Floats, Floats], blur: Floats, weights: Floats
+) -> tuple[int, Floats]:
+    """The nodes' sums mixed: exact where narrow, by Edgeworth's series elsewhere (without parts: everywhere)."""
+    mean, variance, third, fourth = cumulants
     width = np.sqrt(variance + blur)
     span = sum(number * (counts.pmf.shape[1] - 1) for number, counts in parts)
-    exact = (width <= EXACT_STD) if span >= RING else np.ones(len(y), bool)
-    if large:
-        exact, width = np.zeros(len(y), bool), np.maximum(width, 1.0)
+    exact = (width <= EXACT_STD) if span >= RING else np.ones(len(mean), bool)
+    if not parts:
+        exact, width = np.zeros(len(mean), bool), np.maximum(width, 1.0)
     kept = weights > 1e-14
     pieces = []
     if np.any(exact & kept):
@@ -75,10 +90,7 @@ def counts_over(interval: Jitter, groups: Sequence[Group], unit: int = 1, nodes:
     total = np.zeros(max(start + len(p) for start, p in pieces) - first)
     for start, p in pieces:
         total[start - first :][: len(p)] += p
-    below = max(0, -first)  # Edgeworth's tails may reach under 0
-    exact_mean = rate * interval.mean_s
-    exact_std = math.sqrt(float(weights @ variance) + (rate * interval.std_s) ** 2)
-    return Discrete.known(first + below, total[below:], exact_mean * unit, exact_std * unit, unit)
+    return first, total
 
 
 def check_length(values: float) -> None:

@@ -96,3 +96,12 @@ def test_unknown_network_is_one_line_and_exit_2(profile_file: Path, capsys: pyte
     assert run(["predict", str(profile_file)]) == 2
     assert run(["predict", str(profile_file), "--network", "lenet5", "--precision", "fp7"]) == 2
     assert run(["predict", str(profile_file), "--network", "lenet5", "--optimizer", "adam"]) == 2
+
+
+def test_speed_is_kept_apart_from_claims_about_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    # U89: asynchronous runs can diverge; a speed model must not promise otherwise
+    assert run(["predict", *CYCLES, "--json", "-"]) == 0
+    keys = set(json.loads(capsys.readouterr().out))
+    assert not [k for k in keys if "accura" in k or "converge" in k or "loss_value" in k]
+    docs = Path(__file__).parents[2] / "docs" / "model.md"
+    assert "nothing about accuracy or convergence" in " ".join(docs.read_text().split())
