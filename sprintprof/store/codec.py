@@ -16,6 +16,7 @@ from sprintprof.store.text import from_json, to_json
 
 _SUMMARY = (*SUMMARY_FIELDS, "first_s")
 _FLOAT = np.dtype("<f8")
+_VALUES = frozenset((bool, int, float, str))
 
 
 def session_id(header: RunHeader) -> str:
@@ -40,7 +41,7 @@ def point_from_json(value: Any) -> Point:
     """The point. Raises ValueError where the list is not one."""
     match value:
         case [str(benchmark), str(engine), dict(parameters), int(ranks), int(launch)]:
-            if all(isinstance(v, bool | int | float | str) for v in parameters.values()):
+            if _VALUES.issuperset(map(type, parameters.values())):
                 return Point(benchmark, engine, parameters, ranks, launch)
     raise ValueError("not a point")
 
@@ -100,7 +101,7 @@ def row_from_json(fields: dict[str, Any], point: Point, summary: dict[str, float
     match fields:
         case {"status": "ok" | "failed" | "skipped" as status, "reason": str(reason), "stop_reason": str(stop_reason)}:
             flags, extra = tuple(fields["flags"]), fields["extra"]
-            typed = isinstance(extra, dict) and all(isinstance(v, bool | int | float | str) for v in extra.values())
+            typed = isinstance(extra, dict) and _VALUES.issuperset(map(type, extra.values()))
             if typed and all(isinstance(flag, str) for flag in flags):
                 row = Measurement(point, status, reason, flags, stop_reason=stop_reason, extra=extra)
                 return msgspec.structs.replace(row, **summary)
