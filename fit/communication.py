@@ -1,26 +1,19 @@
-"""Messages and reads: time over size for each number of ranks, and forms over size and ranks to go beyond them."""
+"""Messages and reads: switch maps over size for each number of ranks, and over size and ranks to go beyond them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sprintprof.fit.comm_map import fit_map
 from sprintprof.fit.forms import Fitted, Group, best_linear
 from sprintprof.fit.points import SIZE, SIZE_NAMES, without_doubtful
 from sprintprof.networks.kernels import KERNELS
 from sprintprof.records import Measurement, Value
 
-ALPHA_BETA = [["1", SIZE]]
-TREE = ["1", "log2(ranks)", "size_bytes*log2(ranks)"]
-RING = ["1", "log2(ranks)", "size_bytes*(ranks-1)/ranks"]
-SENDERS = ["ranks-1", "size_bytes*(ranks-1)"]
-OVER_RANKS: dict[str, list[list[str]]] = {
-    "allreduce": [RING, TREE, SENDERS],
-    "all_to_one": [SENDERS, [*SENDERS, SIZE]],
-    "gather": [SENDERS, [*SENDERS, "log2(ranks)"]],
-}
-"""Cost forms over ranks by benchmark (MODEL.md's table without its choice of algorithm); the first is preferred."""
-OTHER_OVER_RANKS = [TREE, RING, SENDERS]
-NO_SIZE_OVER_RANKS = [["1", "log2(ranks)"], ["1", "ranks-1"]]
+PEERS = ("senders", "receivers")
+"""Parameters that say again how many ranks take part: one less than all."""
+PAIRWISE = ("pingpong", "bandwidth", "message_rate", "pairs")
+"""Between pairs: the time is not one of an operation of all ranks, no cost term carries it to more."""
 
 
 def message_groups(points: Sequence[Measurement]) -> dict[tuple[object, ...], list[Measurement]]:
@@ -33,39 +26,42 @@ def message_groups(points: Sequence[Measurement]) -> dict[tuple[object, ...], li
 
 
 def choices_of(m: Measurement) -> dict[str, Value]:
-    """What stays fixed: all but the size and the senders that the number of ranks tells already."""
-    told = ("senders",) if m.point.parameters.get("senders") == m.point.ranks - 1 else ()
+    """What stays fixed: all but the size and the senders or receivers that the number of ranks tells already."""
+    told = [name for name in PEERS if m.point.parameters.get(name) == m.point.ranks - 1]
     return m.point.without(*SIZE_NAMES, *told)
 
 
 def fit_messages(points: list[Measurement], include_flags: Sequence[str] = ()) -> list[Fitted]:
-    """T = α + β·n for each number of ranks and, from two numbers of ranks on, one form over both.
+    """A map of sizes for each number of ranks, and one of sizes and ranks by named cost terms (MODEL.md).
 
-    Benchmarks without a message size (barrier) get a constant for each number of ranks instead.
+    The second answers for ranks that were not measured, and is there even where only one number of ranks was: its
+    interval then says how little is known. Reads and operations of one rank have a line over their size.
     """
     used, _ = without_doubtful(points, include_flags)
-    size = _size_name(used[0])
     fixed = choices_of(used[0])
     counts = sorted({m.point.ranks for m in used})
     out = []
     for ranks in counts:
         here = [m for m in used if m.point.ranks == ranks]
-        sizes = [m.point.parameters.get(size, m.point.launch) for m in here]
-        group = Group(here, "message", {**fixed, "ranks": ranks}, sizes, "leave-one-size-out")
-        out.append(best_linear(group, _over_size(size, len(set(sizes)))))
-    if len(counts) > 1:
-        forms = OVER_RANKS.get(used[0].point.benchmark, OTHER_OVER_RANKS) if size else NO_SIZE_OVER_RANKS
-        group = Group(used, "message", fixed, [m.point.ranks for m in used], "leave-one-rank-count-out")
-        out.append(best_linear(group, forms))
+        if ranks == 1:
+            out.append(_read(here, {**fixed, "ranks": ranks}))
+        else:
+            out.append(fit_map(here, {**fixed, "ranks": ranks}, over_ranks=False))
+    together = [m for m in used if m.point.ranks > 1]
+    if together and used[0].point.benchmark not in PAIRWISE and not any(name in fixed for name in PEERS):
+        out.append(fit_map(together, fixed, over_ranks=True))
     return out
+
+
+def _read(points: list[Measurement], fixed: dict[str, Value]) -> Fitted:
+    """α + β·n; from one size only what scales: a read is proportional to its size, a message is mostly latency."""
+    name = _size_name(points[0])
+    sizes = [m.point.parameters.get(name, m.point.launch) for m in points]
+    group = Group(points, "message", fixed, sizes, "leave-one-size-out")
+    if len(set(sizes)) > 1:
+        return best_linear(group, [["1", SIZE]])
+    return best_linear(group, [["1"] if name == SIZE else [SIZE]])
 
 
 def _size_name(m: Measurement) -> str:
     return next((name for name in SIZE_NAMES if name in m.point.parameters), "")
-
-
-def _over_size(size: str, different: int) -> list[list[str]]:
-    """α–β; from one size only what scales: a read is proportional to its size, a message is mostly latency."""
-    if size and different > 1:
-        return ALPHA_BETA
-    return [[SIZE]] if size and size != SIZE else [["1"]]

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from sprintprof.profile import Fit, Profile
+from sprintprof.profile.message_families import describe
 from sprintprof.units import format_share, format_size, format_time
 
 
@@ -42,7 +43,7 @@ def fit_rows(profile: Profile) -> list[str]:
 
 
 def _line(fit: Fit) -> str:
-    terms = [
+    terms = describe(fit) or [
         f"{c:.4g}" if f == "1" else f"{c:.4g}·{f}" for c, f in zip(fit.coefficients, fit.features, strict=True) if c
     ]
     inner = ", ".join(f"{k}={v}" for k, v in fit.fixed.items())
@@ -52,7 +53,7 @@ def _line(fit: Fit) -> str:
     else:
         error = f"error {format_share(e.median)} median, {format_share(e.worst)} worst at {e.worst_point}"
     parts = [
-        f"{fit.benchmark} {fit.level} [{inner}]: T = {' + '.join(terms)} s ({fit.family})",
+        f"{fit.benchmark} {fit.level} [{inner}]: T = {('; ' if fit.segments else ' + ').join(terms)} s ({fit.family})",
         f"{fit.points} points, {_range(fit)}",
         error,
         *fit.warnings,

@@ -12,6 +12,7 @@ import numpy as np
 from sprintprof.profile.derived import derive
 from sprintprof.profile.families import evaluate
 from sprintprof.profile.features import Array, Columns, feature_matrix
+from sprintprof.profile.message_families import crossings, interval_factors, quantiles_s, segment_at
 from sprintprof.profile.schema import Fit, Profile
 from sprintprof.records import InputError, Value
 
@@ -53,7 +54,8 @@ class Estimate(msgspec.Struct, frozen=True):
     """A predicted time in s with its 90 % interval `low_s`..`high_s`, always > 0.
 
     `jitter_cv` is the coefficient of variation of single calls (NaN where it was not measured). `source` says whether
-    the layer itself was measured. `extrapolated` has a line for each quantity outside what was measured.
+    the layer itself was measured. `extrapolated` has a line for each quantity outside what was measured. `quantiles_s`
+    are of single operations ("0.05" … "0.95"), empty where they were not fitted.
     """
 
     time_s: float
@@ -62,6 +64,7 @@ class Estimate(msgspec.Struct, frozen=True):
     jitter_cv: float
     source: Origin
     extrapolated: list[str]
+    quantiles_s: dict[str, float] = {}
 
 
 class Estimator:
@@ -157,7 +160,8 @@ class Estimator:
             self._matching(self._messages, benchmark, wanted)
         fit = max(fits, key=lambda f: ("ranks" in f.fixed, sum(k in wanted for k in f.fixed), f.points))
         columns = {k: np.array([float(v)]) for k, v in wanted.items() if not isinstance(v, str)}
-        estimate = _estimate(fit, {**columns, "size_bytes": np.array([float(size_bytes)])})
+        table = {**columns, "size_bytes": np.array([float(size_bytes)])}
+        estimate = _by_map(fit, table) if fit.segments else _estimate(fit, table)
         taken = [f"{k}={v}" for k, v in fit.fixed.items() if k not in wanted and _several(fits, k)]
         lines = [f"several were measured, {', '.join(taken)} was taken"] if taken else []
         return msgspec.structs.replace(estimate, extrapolated=[*estimate.extrapolated, *lines])
@@ -206,6 +210,17 @@ def _estimate(fit: Fit, columns: Columns) -> Estimate:
     high = time * (1 + math.hypot(fit.spread.high**wider - 1, growth))
     jitter = math.nan if fit.jitter_cv is None else fit.jitter_cv
     return Estimate(time, low, high, jitter, fit.level, _outside(fit, columns))
+
+
+def _by_map(fit: Fit, columns: Columns) -> Estimate:
+    """From a fit with a switch map: each of its cells has an interval, a jitter and quantiles of its own."""
+    time, size, ranks = float(times_s(fit, columns)[0]), float(columns["size_bytes"][0]), float(columns["ranks"][0])
+    low, high = interval_factors(fit, size, ranks)
+    cell_cv = segment_at(fit, size, ranks).jitter_cv
+    jitter = fit.jitter_cv if cell_cv is None else cell_cv
+    lines = _outside(fit, columns) + crossings(fit, size, ranks, time)
+    spread = quantiles_s(fit, size, ranks, time)
+    return Estimate(time, time * low, time * high, math.nan if jitter is None else jitter, fit.level, lines, spread)
 
 
 def _variance(fit: Fit, columns: Columns) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from sprintprof.profile.correction import factors
 from sprintprof.profile.derived import derive
 from sprintprof.profile.features import Array, Columns, columns_of, evaluate_feature, length
+from sprintprof.profile.message_families import check_segments, evaluate_segments
 from sprintprof.profile.schema import Fit
 
 ENTRY_POINTS = "sprintprof.families"
@@ -67,6 +68,7 @@ def _check_roofline(fit: Fit) -> str:
 _BUILT_IN = [
     Family("linear", "sum of coefficient · feature, no coefficient below 0", _linear, _check_linear),
     Family("roofline", "constant + greatest of coefficient · feature", _roofline, _check_roofline),
+    Family("segments", "cost terms by a switch map over size_bytes and ranks", evaluate_segments, check_segments),
 ]
 _FAMILIES: dict[str, Family] = {family.name: family for family in _BUILT_IN}
 

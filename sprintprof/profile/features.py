@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sprintprof.profile.message_features import MESSAGE_FEATURES
+
 Array = npt.NDArray[np.float64]
 Columns = Mapping[str, Array]
 
@@ -46,6 +48,7 @@ NAMED: dict[str, tuple[tuple[str, ...], Callable[[Columns], Array]]] = {
     "size_bytes*log2(ranks)": (("size_bytes", "ranks"), lambda c: np.asarray(c["size_bytes"] * _log2_ranks(c))),
     "size_bytes*(ranks-1)": (("size_bytes", "ranks"), lambda c: np.asarray(c["size_bytes"] * (c["ranks"] - 1.0))),
     "size_bytes*(ranks-1)/ranks": (("size_bytes", "ranks"), _ring_share),
+    **MESSAGE_FEATURES,
 }
 """Features of messages: the columns they need and their function. log2(ranks) is rounded up: steps."""
 

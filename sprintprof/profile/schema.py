@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from sprintprof.profile.correction import Correction
+from sprintprof.profile.segments import Segment
 from sprintprof.records import Value
 
 SCHEMA = "sprintprof-profile"
@@ -58,6 +59,7 @@ class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     from the samples (robust); null where no samples were kept. `data_sha256` is over the points behind it. `shapes`
     are the measured parameter sets of a generic fit, one row a shape under the names in `shape_axes`, to name the
     nearest one. `correction` multiplies what family and coefficients give.
+    `segments` is the switch map of a message fit.
     """
 
     benchmark: str
@@ -79,6 +81,7 @@ class Fit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape_axes: list[str] = []
     shapes: list[list[float]] = []
     correction: Correction | None = None
+    segments: list[Segment] = []
     warnings: list[str] = []
 
 
