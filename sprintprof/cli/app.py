@@ -30,6 +30,7 @@ def build() -> typer.Typer:
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # plain help in half the time: rich takes 0.2 s to import
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
@@ -57,7 +58,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; every error a user can cause becomes one line on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = build()(args=words, obj=words, standalone_mode=False)
+        code = build()(args=words, obj=words, prog_name="sprintprof", standalone_mode=False)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     except SprintprofError as error:
