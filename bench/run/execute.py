@@ -18,12 +18,13 @@ from sprintprof.bench.engines.select import get_engine
 from sprintprof.bench.harness.agreement import as_measurement, outcome
 from sprintprof.bench.harness.clock import RunClock
 from sprintprof.bench.harness.limits import Limits
-from sprintprof.bench.harness.measure import measure_point
+from sprintprof.bench.harness.measure import close, measure_point
 from sprintprof.bench.harness.order import random_order
 from sprintprof.bench.harness.parallel import measure_parallel
-from sprintprof.bench.harness.settings import HarnessSettings, TelemetrySource
+from sprintprof.bench.harness.settings import HarnessSettings
 from sprintprof.bench.harness.summary import failed, skipped
 from sprintprof.bench.registry import get_benchmark
+from sprintprof.bench.run.energy import with_energy
 from sprintprof.bench.run.plan import expected_time_s
 from sprintprof.bench.run.progress import Progress
 from sprintprof.bench.run.stop import StopRequest, catch_signals
@@ -31,7 +32,7 @@ from sprintprof.bench.world.finish import guard
 from sprintprof.bench.world.idle import idle_until, wake
 from sprintprof.bench.world.world import World
 from sprintprof.environment.collect import collect, to_plain
-from sprintprof.environment.telemetry import open_telemetry
+from sprintprof.environment.telemetry import Telemetry, open_telemetry
 from sprintprof.records import Measurement, Point, RunHeader
 from sprintprof.store import RunWriter, gather_environments, open_run
 
@@ -42,7 +43,8 @@ class RunRequest(msgspec.Struct, frozen=True):
     """Everything a run needs to know; the same on all ranks.
 
     `launch` is the launch number whose points this process measures. `time_limit_s` stops the run between points.
-    `threads` limits the BLAS of the CPU engine; the environment records what it then uses.
+    `threads` limits the BLAS of the CPU engine; the environment records what it then uses. `energy` adds to each serial
+    point a window for the energy sensors.
     `settings_record` is what the results file says of the settings, suite and selection included.
     """
 
@@ -60,6 +62,7 @@ class RunRequest(msgspec.Struct, frozen=True):
     time_limit_s: float | None = None
     limits: Limits | None = None
     threads: int | None = None
+    energy: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -140,7 +143,7 @@ class Crew:
         self._world = world
         self._scratch = scratch
         self._until_end = until_end
-        self._telemetries: dict[bool, TelemetrySource] = {}
+        self._telemetries: dict[bool, Telemetry] = {}
         self._clock = RunClock()
         self._engines: dict[str, Engine] = {}
         for name in {point.engine for point in request.plan}:  # before the environment is read: they set BLAS threads
@@ -207,7 +210,15 @@ class Crew:
             return as_measurement(point, outcome(work if isinstance(work, Exception) else Skip("no engine")))
         settings = self._request.settings
         telemetry = self._telemetry(point)
-        return measure_point(point, work, engine, settings, self._clock, telemetry, self._request.limits)
+        measured = measure_point(point, work, engine, settings, self._clock, telemetry, self._request.limits)
+        if self._request.energy and measured.status == "ok":
+            _, again = self._build(point, None)  # measure_point closed the first one
+            if isinstance(again, Work):
+                try:
+                    return with_energy(measured, again, engine, self._clock, telemetry)
+                finally:
+                    close(again)
+        return measured
 
     def _together(self, point: Point) -> Measurement | None:
         """A parallel point, on every rank that takes part; the others return at once."""
@@ -233,7 +244,7 @@ class Crew:
             return engine, TypeError(f"the benchmark returned {type(work).__name__}, not Work")
         return engine, work
 
-    def _telemetry(self, point: Point) -> TelemetrySource:
+    def _telemetry(self, point: Point) -> Telemetry:
         """With the GPU's fields only for points that use it: an idle GPU's low clock says nothing of a CPU kernel."""
         gpu = point.engine == "cupy"
         if gpu not in self._telemetries:

@@ -50,6 +50,7 @@ class MeasureOptions(msgspec.Struct, frozen=True):
     machine: str | None = None
     settings: dict[str, Any] = {}
     time_limit_s: float | None = None
+    energy: bool = False
     scratch: Path | None = None
     dry_run: bool = False
     show_config: bool = False
@@ -102,6 +103,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         "axes": options.axes,
         "engine": engine,
         "threads": options.threads,
+        "energy": options.energy,
         "ranks": world_size,
         "limits": msgspec.to_builtins(limits) if limits else {},
     }
@@ -120,6 +122,7 @@ def prepare(options: MeasureOptions, world_size: int) -> RunRequest:
         time_limit_s=options.time_limit_s,
         limits=limits,
         threads=options.threads,
+        energy=options.energy,
     )
 
 

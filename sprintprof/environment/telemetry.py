@@ -89,6 +89,21 @@ class Telemetry:
         while not self._stop.wait(self.interval_s):
             self._read()
 
+    def energy_readings(self, started_s: float, ended_s: float) -> tuple[Floats, Floats, Floats]:
+        """Times, energy counter in J and power in W inside a window: the GPU's where it is read, else the CPU's.
+
+        NaN where there is no reading.
+        """
+        with self._lock:
+            times = np.array(self._times)
+            rows = np.array(self._rows).reshape(len(times), len(self._readers))
+        inside = (times >= started_s) & (times <= ended_s)
+        by_name = dict(zip(self._readers, rows[inside].T, strict=True))
+        nothing = np.full(int(inside.sum()), np.nan)
+        names = COUNTERS if any(name in by_name for name in ("energy_J", "power_W")) else COUNTERS[::-1]
+        counter = next((by_name[name] for name in names if name in by_name), nothing)
+        return times[inside], counter, by_name.get("power_W", nothing)
+
     def columns(self, started_s: Floats, ended_s: Floats) -> tuple[dict[str, Floats], dict[str, str]]:
         """Per sample and field: the mean of the readings inside the sample, else the nearest one.
 

@@ -25,6 +25,7 @@ FLAGS: dict[str, str] = {
     "emulated": "times were drawn from a profile, not measured",
     "staged": "device buffers went through host memory",
     "under-resolution": "a call is shorter than the timer resolves, even batched; imported: too few digits in the log",
+    "energy-disagrees": "energy counter and integrated power differ by more than a tenth",
     "straggler": "one rank is slower than the others by more than their spread",
     "suspicious": "an imported value that cannot be right as it stands",
     "ranks-unknown": "imported from a log that does not say how many ranks took part",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -88,7 +87,7 @@ def test_what_is_no_network_is_refused(content: str, capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize("words", [w for w in RESULTS_VERBS if w[0] != "run"], ids=lambda w: " ".join(w[:2]))
 def test_what_is_not_there_is_refused(words: list[str], name: str, capfd: pytest.CaptureFixture[str]) -> None:
     if words[0] == "merge" and name == ".":
-        pytest.skip("merge takes folders")
+        name = "/dev/full"  # merge takes folders
     refused(fill(words, name), capfd)
 
 
@@ -100,13 +99,6 @@ def test_a_truncated_results_file_is_refused(words: list[str], here: Path, capfd
     for size in (1, 96, 511, 512, 700, len(whole) // 2, len(whole) - 1):
         Path("bad.h5").write_bytes(whole[:size])
         assert "bad.h5" in refused(fill(words, "bad.h5"), capfd)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    Path("bad.h5").write_bytes(b"x")
-    Path("bad.h5").chmod(0)
-    refused(["show", "bad.h5"], capfd)
 
 
 CYCLES = ["--gpu-cycle", "1.0:0.03", "--update-cycle", "0.37:0.03"]
