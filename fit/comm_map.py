@@ -165,6 +165,9 @@ def _fitted(
         predicted, known, method = evaluate(fit, columns(points)), np.ones(len(points), np.bool_), "in-sample"
     kept = LeftOut(predicted[known], measured[known], [x for x, k in zip(labels, known, strict=True) if k], method)
     spread = kept.spread()
+    if method == "in-sample":  # a form that misfits its own points is at least that wrong elsewhere
+        ratio = kept.measured_s / kept.predicted_s
+        spread = Spread(min(spread.low, float(ratio.min())), max(spread.high, float(ratio.max())))
     fit = msgspec.structs.replace(fit, error=kept.error(), spread=spread, segments=_intervals(fit, drafts, spread))
     inside = np.abs(np.log(evaluate(fit, columns(points)) / measured))
     fit = msgspec.structs.replace(fit, warnings=remarks(fit, table, float(np.quantile(inside, 0.9))))

@@ -79,9 +79,13 @@ def test_non_monotone_bandwidth_is_reported_and_the_break_found() -> None:  # U2
 
 def test_one_line_over_a_switch_is_not_presented_as_good() -> None:
     times = {64: 1e-6, 4096: 2e-6, 65536: 1e-4}  # too few sizes for two lines
-    fit = only(fit_profile([dataset(pingpong(times))]), ranks=2)
+    profile = fit_profile([dataset(pingpong(times))])
+    fit = only(profile, ranks=2)
     assert len(fit.segments) == 1
     assert any("misfit" in w for w in fit.warnings)
+    for size, time_s in times.items():
+        estimate = Estimator(profile).message_time("pingpong", size, 2)
+        assert 0.999 * estimate.low_s <= time_s <= 1.001 * estimate.high_s
 
 
 def test_eager_and_rendezvous_are_recovered_from_noisy_times() -> None:
