@@ -183,9 +183,8 @@ def _judge(report: FileReport, log: Log) -> None:
     """The state of a file that was read."""
     if report.unreadable:
         report.state = "partial"
-        if log.aborts:
-            line, text = log.aborts[0]
-            report.notes.append(f"line {line}: {text[:100]}")
+        if abort := log.abort():
+            report.notes.append(abort)
     if not report.rows:
         report.state = "no data"
         if not report.unreadable:

@@ -26,6 +26,7 @@ _TAG = re.compile(
     r"|\s*\d+: (?=\s*[#\d]|OSU|OMB)",  # srun --label
     re.ASCII,
 )
+_TAGGED = re.compile(r"^(?:\[\d+\] |\s{0,6}\d+: |\d{4}-\d\d-\d\dT)", re.ASCII | re.MULTILINE)
 _MAYBE_TAGGED = frozenset("[0123456789 ")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MAGIC = (
@@ -99,20 +100,18 @@ def _plain(text: str) -> str:
     return text
 
 
-def split_lines(block: str) -> list[str]:
-    """The lines of a block without their ends."""
+def clean_lines(block: str) -> list[str]:
+    """The lines of a block without their ends, launcher tags, byte order marks, and broken bytes around their text."""
     lines = block.split("\n")
     if not lines[-1]:
         lines.pop()
+    if BROKEN in block or "\ufeff" in block:
+        lines = [line.replace("\ufeff", "").strip(BROKEN) for line in lines]
+    if "]<std" in block or _TAGGED.search(block):
+        lines = [_untagged(line) for line in lines]
     return lines
 
 
-def clean(line: str) -> str:
-    """A line without launcher tags, byte order mark and the broken bytes that stand around its text."""
-    if not line:
-        return line
-    if line[0] in _MAYBE_TAGGED and (tag := _TAG.match(line)):
-        line = line[tag.end() :]
-    if BROKEN in line or "\ufeff" in line:
-        line = line.replace("\ufeff", "").strip(BROKEN)
-    return line[:LONGEST_LINE]
+def _untagged(line: str) -> str:
+    tag = _TAG.match(line) if line[:1] in _MAYBE_TAGGED else None
+    return line[tag.end() :] if tag else line

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from sprintprof.importers.lines import BLOCK_BYTES, clean, read_blocks, split_lines
+from sprintprof.importers.lines import BLOCK_BYTES, clean_lines, read_blocks
 from sprintprof.importers.rows import Table
-from sprintprof.importers.scene import Reader, marked_lines
+from sprintprof.importers.scene import ABORT, Reader, marked_lines
 from sprintprof.records import Value
 
 
@@ -21,28 +21,20 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
-        self.bytes = path.stat().st_size
         self._digest = hashlib.sha256()
         self._reader = Reader()
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        number = 0
+        first = 1
         for block in read_blocks(self.path, self._digest):
-            lines = split_lines(block)
-            marked = marked_lines(block)
-            if marked:
-                start = 0
-                for raw in lines:
-                    number += 1
-                    line = clean(raw)
-                    if start in marked:
-                        self._reader.read(number, line)
-                    start += len(raw) + 1
-                    yield number, line
-            else:
-                for raw in lines:
-                    number += 1
-                    yield number, clean(raw)
+            lines, done = clean_lines(block), 0
+            for marked in marked_lines(block):
+                yield from enumerate(lines[done:marked], first + done)
+                self._reader.read(lines[marked])
+                yield first + marked, lines[marked]
+                done = marked + 1
+            yield from enumerate(lines[done:], first + done)
+            first += len(lines)
         self._reader.finish()
 
     @property
@@ -50,10 +42,10 @@ class Log:
         """Of the whole file, once it was read."""
         return self._digest.hexdigest()
 
-    @property
-    def aborts(self) -> list[tuple[int, str]]:
-        """(line, text) of messages that tell of a run that was ended."""
-        return self._reader.aborts
+    def abort(self) -> str:
+        """The first line that tells of a run that was ended, with its number; "" where there is none."""
+        found = ((n, line) for n, line in Log(self.path) if ABORT.search(line))
+        return next((f"line {number}: {line.strip()[:100]}" for number, line in found), "")
 
     def table(self, benchmark: str, tool: str, **fields: object) -> Table:
         """A table that begins here, with the scene that holds here."""

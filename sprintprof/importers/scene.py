@@ -31,29 +31,30 @@ class Scene(msgspec.Struct):
 
 
 MARKS = (
-    "mpirun", "mpiexec", "orterun", "prun ", "srun", "salloc", "sbatch", "lrun", "ibrun", "torchrun", "flux run",
-    "flux submit", "osu_", "IMB-", "_perf", "nvbandwidth ", "bandwidthTest ", "tasks-per-node", "for nodes ",
-    "Data for node:", '"resources"', "openmpi", "Open MPI", "mpich", "mvapich", "MPI Library", "MPI_ABORT",
-    "egmentation fault", "exited on signal", "CANCELLED AT", "TIME LIMIT", "BAD TERMINATION", "been aborted",
-    "\nexport ", "\nSLURM_", "\nOMPI_", "\nUCX_", "\nNCCL_", "\nFI_", "\nI_MPI_",
+    "run ", "mpiexec", "salloc", "sbatch", "osu_", "IMB-", "_perf", "-per-node ", "for nodes ", "Data for node:",
+    '"resources"', "openmpi", "mpich", "mvapich", "MPI ", "nvbandwidth ", "\nexport ", "\nSLURM_", "\nOMPI_", "\nUCX_",
 )  # fmt: skip
 """Only lines with one of these can say something about a launch; "\\n" is the begin of a line."""
 
+_AT_BEGIN = tuple(mark[1:] for mark in MARKS if mark[0] == "\n")
 
-def marked_lines(block: str) -> set[int]:
-    """Where the lines of a block begin that have one of MARKS. Searching for each text is faster than one pattern."""
-    starts = set()
+
+def marked_lines(block: str) -> list[int]:
+    """Which lines of a block have one of MARKS, from 0. Searching for each text is faster than one pattern."""
+    starts = {0} if block.startswith(_AT_BEGIN) else set()
     for mark in MARKS:
-        at = block.find(mark) if mark[0] != "\n" or not block.startswith(mark[1:]) else -2
-        if at == -2:
-            starts.add(0)
-            at = block.find(mark)
+        at = block.find(mark)
         while at >= 0:
             start = at + 1 if mark[0] == "\n" else block.rfind("\n", 0, at) + 1
             starts.add(start)
             end = block.find("\n", start)
             at = block.find(mark, end if end >= 0 else len(block))
-    return starts
+    lines, last, number = [], 0, 0
+    for start in sorted(starts):
+        number += block.count("\n", last, start)
+        lines.append(number)
+        last = start
+    return lines
 
 
 _BANNER = re.compile(r"\bon (\d+) (?:cores|ranks|processes|tasks), (\d+) nodes? with tasks-per-node (\d+)", re.ASCII)
@@ -70,27 +71,28 @@ _LIBRARY = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _EXPORT = re.compile(r"(?:export )?([A-Z]\w+)=(\S+)\s*$", re.ASCII)
-_ABORT = re.compile(
-    r"MPI_ABORT|segmentation fault|exited on signal \d+|CANCELLED AT|DUE TO TIME LIMIT|BAD TERMINATION"
+ABORT = re.compile(
+    r"MPI_ABORT|[Ss]egmentation fault|exited on signal \d+|CANCELLED AT|DUE TO TIME LIMIT|BAD TERMINATION"
     r"|has been aborted|srun: error|slurmstepd: error",
-    re.ASCII | re.IGNORECASE,
+    re.ASCII,
 )
+"""Lines that tell of a run that was ended."""
+
 LONGEST_JSON = 60_000
 
 
 class Reader:
     """Reads the lines between the tables and keeps the scene that holds at the moment.
 
-    `scene` is the one for a table that begins now; `aborts` are lines that tell of a run that was ended.
+    `scene` is the one for a table that begins now.
     """
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.aborts: list[tuple[int, str]] = []
         self._allocation = Scene()
         self._variables: dict[str, str] = {}
         self._libraries: set[str] = set()
-        self._open: list[Scene] = []  # since the last job specification
+        self._open: dict[int, Scene] = {}  # since the last job specification
         self._map: dict[str, int] = {}
 
     def table_begins(self) -> Scene:
@@ -101,19 +103,16 @@ class Reader:
         scene.variables = self._variables | scene.launch.variables
         if len(self._libraries) == 1:  # several names before a table: which one ran is not said
             scene.mpi_library = next(iter(self._libraries))
-        if not any(scene is known for known in self._open):
-            self._open.append(scene)
+        self._open[id(scene)] = scene
         return scene
 
     def finish(self) -> None:
         """At the end of the log: scenes that know nothing take what the allocation says."""
-        for scene in self._open:
+        for scene in self._open.values():
             scene.fill(self._allocation)
 
-    def read(self, number: int, line: str) -> None:
+    def read(self, line: str) -> None:
         """One line that has one of MARKS."""
-        if _ABORT.search(line):
-            self.aborts.append((number, line.strip()))
         if '"resources"' in line and len(line) < LONGEST_JSON:
             self._job_specification(line)
         elif banner := _BANNER.search(line):
@@ -147,9 +146,9 @@ class Reader:
         told = job_specification(line)
         if told is None:
             return
-        for scene in self._open or [self.scene]:
+        for scene in self._open.values() or [self.scene]:
             scene.fill(told)
-        self._open = []
+        self._open = {}
         self._new(Scene())
 
 

@@ -18,6 +18,7 @@ WHAT = "CUDA samples' bandwidthTest (MB/s and GB/s)"
 
 UNIT_BPS = {"MB/s": 1.024e6, "GB/s": 1e9}
 """What the program's units are, from its source."""
+_GREATEST_BPS = 1e14
 
 _SNIFF = re.compile(r"\[CUDA Bandwidth Test\]|^bandwidthTest-[DH]2[DH]", re.ASCII | re.MULTILINE)
 _DEVICE = re.compile(r"\s*Device (\d+): (\S.*?)\s*", re.ASCII)
@@ -35,7 +36,7 @@ _MODES = {"PINNED": "pinned", "PAGEABLE": "pageable", "Pinned": "pinned", "Paged
 
 def sniff(text: str) -> bool:
     """The program's banner, or one of its CSV lines."""
-    return _SNIFF.search(text) is not None
+    return ("CUDA Bandwidth" in text or "bandwidthTest-" in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -43,9 +44,12 @@ def parse(log: Log) -> Iterator[Row | Trouble]:
     state = _State(log)
     for number, line in log:
         if "Bandwidth" in line or "Device" in line or "Transfers" in line or "Result" in line:
+            state.unit = ""  # and so does every line of the program's that is no row
             yield from state.text(number, line)
-        elif state.unit and line[:1] in " \t0123456789" and line.strip():
+        elif state.unit and line.strip():
             yield from state.row(number, line)
+        elif state.last_size >= 0:  # a blank line ends a table
+            state.unit = ""
     if state.running:
         yield Trouble(state.last, "", "the log does not come to 'Result = …': cut, or ended early")
 
@@ -56,6 +60,7 @@ class _State:
     running: bool = False
     device: str = ""
     direction: tuple[str, str, int] | None = None
+    told: bool = False
     memory: str = ""
     unit: str = ""
     last: int = 0
@@ -69,11 +74,15 @@ class _State:
         if "[CUDA Bandwidth Test]" in line:
             if self.running:
                 yield Trouble(number, "", "the run before does not come to 'Result = …': cut, or ended early")
-            self.running, self.device, self.direction, self.unit, self.last = True, "", None, "", number
+            self.running, self.device, self.unit, self.last = True, "", "", number
+            self.direction, self.told = None, False
         elif line.startswith("Result"):
             self.running, self.unit = False, ""
         elif match := _DIRECTION.fullmatch(line):
             self.direction, self.unit = (match[1].lower(), match[2].lower(), int(match[3])), ""
+            self.told, self.memory = True, ""
+        elif "Device(s)" in line:
+            self.told = False  # a direction that cannot be read: the table below has none
         elif match := _DEVICE.fullmatch(line):
             self.device = match[2]
         elif match := _MEMORY.fullmatch(line):
@@ -89,10 +98,10 @@ class _State:
         self.unit, self.last_size, self.last_line = "", -1, ""
         if unit not in UNIT_BPS:
             yield Trouble(number, line, f"the unit '{unit}' is not known")
-        elif self.direction is None:
+        elif not self.told:
             yield Trouble(number, line, "a table without the line that says its direction")
         else:
-            self.unit = unit
+            self.unit, self.told = unit, False
 
     def row(self, number: int, line: str) -> Iterator[Row | Trouble]:
         """A line below a head."""
@@ -102,7 +111,9 @@ class _State:
                 yield Trouble(number, line, "is no whole row")
             return
         size = int(match[1])
-        if line == self.last_line:
+        if float(match[2]) * UNIT_BPS[self.unit] > _GREATEST_BPS:
+            yield Trouble(number, line, "no copy is so fast: two numbers ran together")
+        elif line == self.last_line:
             self.log.note("lines are there twice; each counts once")
         elif size <= self.last_size:
             yield Trouble(number, line, "sizes start again: a head is missing")

@@ -54,7 +54,7 @@ class _Columns(NamedTuple):
 
 def sniff(text: str) -> bool:
     """The suite's banner, or the head of one of its tables."""
-    return _SNIFF.search(text) is not None
+    return ("MPI Benchmark" in text or "Benchmarking " in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -140,7 +140,7 @@ class _State:
             return Trouble(number, line, "is no whole row")
         if self.lost:
             return Trouble(number, line, self.lost)
-        if len(line) < columns.width:
+        if len(line) != columns.width:
             return Trouble(number, line, "is laid out otherwise than its head: cut, or mixed with other output")
         values = dict(zip(columns.names, words, strict=True))
         size = int(values["bytes"]) if "bytes" in values else None

@@ -38,7 +38,7 @@ _WHOLE = ("allgather", "reduce_scatter", "alltoall", "gather", "scatter")
 
 def sniff(text: str) -> bool:
     """The head of a table, or the line before a test."""
-    return _SNIFF.search(text) is not None
+    return ("algbw" in text or "Collective test" in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:

@@ -38,7 +38,7 @@ _UNITS = {"bandwidth": {"GB/s": 1e9, "MB/s": 1e6}, "latency": {"ns": 1e-9, "us":
 
 def sniff(text: str) -> bool:
     """The program's banner, or the name of one of its tests."""
-    return _SNIFF.search(text) is not None
+    return ("nvbandwidth" in text or "memcpy" in text or "Running " in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -129,10 +129,11 @@ class _State:
         if not cells:
             return
         table = self._table(test)
-        for place, (at, row, column, value) in enumerate(cells):
+        last = 0
+        for at, row, column, value in cells:
             if value != "N/A":
-                repeated = place > 0 and cells[place - 1][0] == at
-                yield self._cell(table, at, row, column, value, unit, repeated)
+                yield self._cell(table, at, row, column, value, unit, at == last)
+                last = at
         added = sum(float(value) for *_, value in cells if value != "N/A")
         if total is None:
             yield Trouble(number or cells[-1][0], "", f"{test} does not end with its SUM: cut, or ended early")

@@ -33,6 +33,7 @@ _INIT = re.compile(
     r"nprocs: (\d{1,8}), min: (\d+(?:\.\d+)?) ms, max: (\d+(?:\.\d+)?) ms, avg: (\d+(?:\.\d+)?) ms", re.ASCII
 )
 _ROW_LIKE = re.compile(r"\d+\s*(?:\s[-+]?(?:[\d.]|nan|inf).*)?", re.ASCII | re.IGNORECASE)
+_ONE_TIME = (("size", "latency_s"), ("size", "avg_latency_s"))
 _DIGITS = frozenset("0123456789")
 _MAX_SIZE = re.compile(r"\d*:?(\d+)", re.ASCII)
 _PAIRWISE_END, _COLLECTIVE_END, _MEMORY_LIMIT = 1 << 22, 1 << 20, 1 << 29
@@ -40,7 +41,7 @@ _PAIRWISE_END, _COLLECTIVE_END, _MEMORY_LIMIT = 1 << 22, 1 << 20, 1 << 29
 
 def sniff(text: str) -> bool:
     """A title of the suite."""
-    return _SNIFF.search(text) is not None
+    return ("OSU " in text or "OMB" in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -58,7 +59,7 @@ def parse(log: Log) -> Iterator[Row | Trouble]:
                 state = _State(log, title, number)
             elif state is not None and (found := state.other(number, line)):
                 yield found
-        elif head == "n" and state is not None and (match := _INIT.match(line)):
+        elif head == "n" and state is not None and line.startswith("nprocs:") and (match := _INIT.match(line)):
             yield _init_row(log, state.title, number, match)
     if state is not None:
         yield from state.ended()
@@ -104,13 +105,16 @@ class _State:
         elif self.rows and not self.again:
             self.lost = "a second column head: the title between is missing"
             return Trouble(number, line, self.lost)
+        elif columns.names[0] != "size" and "barrier" not in self.title.operation:
+            self.lost = "a column head without the size: cut"
+            return Trouble(number, line, self.lost)
         else:
             self.columns, self.table, self.last_size, self.lost = columns, None, -1, ""
             self.again = False
         return None
 
     def row(self, number: int, line: str) -> Row | Trouble | None:
-        """A line that begins with a digit."""
+        """A line that begins with a digit. The first lines are the fast path: logs hold millions of such rows."""
         columns = self.columns
         if columns is None:
             return None
@@ -118,12 +122,22 @@ class _State:
         match = columns.row.fullmatch(line) if columns.names[0] == "size" else None
         if match is None:
             return Trouble(number, line, "is no whole row") if _ROW_LIKE.fullmatch(line) else None
+        size = int(match[1])
+        if not columns.width and not self.rows and match.start(2) - match.end(1) > 2:
+            self.columns = columns = columns._replace(width=len(line))  # aligned, though not as the head tells
+        if size <= self.last_size or self.lost or (columns.width and len(line) != columns.width):
+            return self._odd(number, line, size, match)
+        self.last_size, self.last_line = size, line
+        return self._read(number, size, match)
+
+    def _odd(self, number: int, line: str, size: int, match: re.Match[str]) -> Row | Trouble | None:
+        """A row that does not follow the one before, or is laid out otherwise than its head."""
+        assert self.columns is not None
         if self.lost:
             return Trouble(number, line, self.lost)
-        size = int(match[1])
-        counted = columns.names[-1] == "iterations"
+        width, counted = self.columns.width, self.columns.names[-1] == "iterations"
         shift = max(0, len(match[1]) - 10)
-        if columns.width and match.end(len(columns.names) - counted) != columns.width - 12 * counted + shift:
+        if width and match.end(len(self.columns.names) - counted) != width - 12 * counted + shift:
             return Trouble(number, line, "is laid out otherwise than its head: cut, or mixed with other output")
         if size <= self.last_size:
             if line == self.last_line:
@@ -133,7 +147,7 @@ class _State:
             return Trouble(number, line, self.lost)
         self.last_size, self.last_line = size, line
         row = self._read(number, size, match)
-        if counted and columns.width and len(line) != columns.width + shift and row.extra:
+        if counted and len(line) != width + shift and row.extra:
             self.log.note(f"line {number}: the count of iterations is cut and was not taken")
             row.extra["iterations"] = NOT_IN_LOG
         return row
@@ -148,12 +162,17 @@ class _State:
         return self._read(number, None, match)
 
     def _read(self, number: int, size: int | None, match: re.Match[str]) -> Row:
-        assert self.columns is not None
+        columns = self.columns
+        assert columns is not None
         if self.table is None:
-            self.table = _table(self.log, self.title, self.columns, self.seen)
+            self.table = _table(self.log, self.title, columns, self.seen)
         self.rows += 1
-        values = dict(zip(self.columns.names, match.groups(), strict=True))
-        return _row(self.table, self.columns, number, size, values)
+        if columns.names in _ONE_TIME:
+            factor = columns.factors[1]
+            time_s = float(match[2]) * factor
+            if time_s > 0:
+                return Row(self.table, number, size, time_s, None, None, 0.005 * factor / time_s)
+        return _row(self.table, columns, number, size, dict(zip(columns.names, match.groups(), strict=True)))
 
     def ended(self) -> Iterator[Trouble]:
         """What a table lacks: all its rows, or those up to the size where the test ends."""

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?", re.ASCII)
 
 def sniff(text: str) -> bool:
     """A head with `bench`, `size_bytes` and a time in µs over a line with an osu_* name."""
-    return _SNIFF.search(text) is not None
+    return "size_bytes" in text and "osu_" in text and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:

@@ -27,14 +27,19 @@ _TITLE = re.compile(
     re.ASCII,
 )
 _COLUMNS = re.compile(r"\s+(D\\D|GPU|CPU)((?:\s+\d+)+)\s*", re.ASCII)
+_OTHER = re.compile(r"P2P|irection|atrix|D\\D|GPU|CPU", re.ASCII)
 _ROW = re.compile(r"\s+(\d+)((?:\s+\d+\.\d\d)+)\s*", re.ASCII)
+_GREATEST = 1e5
+"""GB/s or µs: greater numbers are two that ran together."""
 _ROW_LIKE = re.compile(r"\s*\d+(?:\s+[\d.]+)+\s*", re.ASCII)
+_HEADS = {"Bandwidth": [["D\\D"]], "Latency": [["GPU"], ["GPU", "CPU"], ["D\\D"], ["CPU"]]}
+"""Which matrices may follow a title."""
 _UNITS = {"Bandwidth": {"GB/s": 1e9}, "Latency": {"us": 1e-6}}
 
 
 def sniff(text: str) -> bool:
     """The program's banner or one of its titles."""
-    return _SNIFF.search(text) is not None
+    return "P2P" in text and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -45,6 +50,10 @@ def parse(log: Log) -> Iterator[Row | Trouble]:
             yield from state.title(number, line)
         elif match := _COLUMNS.fullmatch(line):
             yield from state.head(number, match)
+        elif state.columns and _OTHER.search(
+            line
+        ):  # a title or a head that is damaged: what follows is no part of this
+            yield from state.ended()
         elif state.columns and line[:1] in " 0123456789" and line.strip():
             yield from state.row(number, line)
         elif match := _DEVICE.fullmatch(line):
@@ -62,12 +71,13 @@ class _State:
     wanted: list[int] = field(default_factory=list)
     line: int = 0
     done: int = 0
+    heads: list[str] = field(default_factory=list)
     last_line: str = ""
 
     def title(self, number: int, line: str) -> Iterator[Trouble]:
         """A matrix begins."""
         yield from self.ended()
-        self.match = _TITLE.fullmatch(line.strip())
+        self.match, self.heads = _TITLE.fullmatch(line.strip()), []
         if self.match and self.match[5] not in _UNITS[self.match[3]]:
             yield Trouble(number, line, f"the unit '{self.match[5]}' is not known")
             self.match = None
@@ -75,10 +85,15 @@ class _State:
 
     def head(self, number: int, match: re.Match[str]) -> Iterator[Trouble]:
         """Its columns."""
-        if self.wanted and self.match and self.match[3] == "Latency":
+        if self.columns and self.match:
             yield from self._cut()
-        if self.match is None:  # the connectivity matrix, or a title that is missing
-            self.columns = []
+        self.columns = []
+        if self.match is None:  # the connectivity matrix
+            return
+        self.heads.append(match[1])
+        if self.heads not in _HEADS[self.match[3]]:
+            yield Trouble(number, match[0], "a matrix without its title")
+            self.match = None
             return
         self.columns = [int(word) for word in match[2].split()]
         self.wanted, self.line, self.done, self.last_line = list(self.columns), number, 0, ""
@@ -97,6 +112,10 @@ class _State:
         values = match[2].split()
         if int(match[1]) not in self.wanted or len(values) != len(self.columns):
             yield Trouble(number, line, "does not fit the matrix")
+            yield from self.ended()
+            return
+        if len(line.rstrip()) != 6 + sum(1 + max(6, len(v)) for v in values) or max(map(float, values)) > _GREATEST:
+            yield Trouble(number, line, "is laid out otherwise than the matrix: cut, or mixed with other output")
             return
         self.wanted = [d for d in self.wanted if d > int(match[1])]
         self.done, self.last_line = self.done + 1, line

@@ -34,7 +34,7 @@ _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 
 def sniff(text: str) -> bool:
     """A banner or the head of a table."""
-    return _SNIFF.search(text) is not None
+    return ("STREAM" in text or "BabelStream" in text or "Rate" in text) and _SNIFF.search(text) is not None
 
 
 def parse(log: Log) -> Iterator[Row | Trouble]:
@@ -44,7 +44,7 @@ def parse(log: Log) -> Iterator[Row | Trouble]:
         first = line.lstrip()[:1]
         if babel.running:
             yield from babel.line(number, line)
-        elif first and first in "CSATMFNEYWO":
+        elif first and first in "BCSATMFNEYWO":
             if line.startswith(_babelstream.BANNER):
                 babel.running = True
             else:
