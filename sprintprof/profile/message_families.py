@@ -21,6 +21,8 @@ from sprintprof.profile.segments import QUANTILES, Segment
 
 WIDEN_PER_DOUBLING = 0.2
 """Half the interval (in logarithms) grows by this share for each doubling beyond what was measured."""
+BEYOND = 1.33
+"""The interval is at least this factor either way beyond the measured ranks: libraries switch where nobody looked."""
 CHEAPER = 0.8
 """Another term is named where it would take less than this share of the prediction."""
 Index = npt.NDArray[np.intp]
@@ -85,12 +87,14 @@ def interval_factors(fit: Fit, size_bytes: float, ranks: float) -> tuple[float, 
     """(low, high) of the 90 % interval over the prediction: the cell's, wider the farther outside what was measured.
 
     Between the last measured size of a cell and the next cell the break may be anywhere: there the interval is at
-    least that of all left-out points.
+    least that of all left-out points. Beyond the measured ranks it is at least BEYOND.
     """
     cell = segment_at(fit, size_bytes, ranks)
     low, high = cell.low, cell.high
     if cell.last_bytes < size_bytes <= fit.range.get("size_bytes", (0.0, 0.0))[1]:
         low, high = min(low, fit.spread.low), max(high, fit.spread.high)
+    if ranks > fit.range.get("ranks", (ranks, ranks))[1]:
+        low, high = min(low, 1 / BEYOND), max(high, BEYOND)
     wider = 1.0 + WIDEN_PER_DOUBLING * _doublings(fit, size_bytes, ranks)
     return max(low**wider, 1e-6), min(high**wider, 1e6)
 
