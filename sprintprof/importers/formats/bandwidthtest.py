@@ -81,8 +81,6 @@ class _State:
         elif match := _DIRECTION.fullmatch(line):
             self.direction, self.unit = (match[1].lower(), match[2].lower(), int(match[3])), ""
             self.told, self.memory = True, ""
-        elif "Device(s)" in line:
-            self.told = False  # a direction that cannot be read: the table below has none
         elif match := _DEVICE.fullmatch(line):
             self.device = match[2]
         elif match := _MEMORY.fullmatch(line):
@@ -93,10 +91,13 @@ class _State:
             source, target = ("host" if side == "H" else "device" for side in match.groups()[:2])
             self.direction, self.memory = (source, target, int(match[8])), _MODES.get(match[3] or "", "")
             yield self._row(number, int(match[7]), match[4], match[5])
+        else:
+            self.told = False  # perhaps a direction that cannot be read: the table below has none
 
     def _head(self, number: int, line: str, unit: str) -> Iterator[Trouble]:
         self.unit, self.last_size, self.last_line = "", -1, ""
         if unit not in UNIT_BPS:
+            self.told = False
             yield Trouble(number, line, f"the unit '{unit}' is not known")
         elif not self.told:
             yield Trouble(number, line, "a table without the line that says its direction")
