@@ -113,6 +113,8 @@ def _print(report: ImportReport) -> None:
     stdout_console().print(table)
     for line in lines_of(report):
         note(line)
+    if report.shared:
+        note(f"{report.shared} points are in several logs: they count as launches of one machine")
     where = f", wrote {report.output}" if report.output else ""
     typer.echo(f"{report.rows} rows of {len({f.file for f in report.files})} files: {report.points} points{where}")
 

@@ -89,7 +89,7 @@ def _show_benchmark(results: Results, benchmark: str, json_to: str | None) -> No
     peaks = measured_peaks(results)
     own = False
     for m in sorted(
-        measurements, key=lambda m: (*(str(type(v)) + f"{v:>20}" for v in m.point.parameters.values()), m.point.ranks)
+        measurements, key=lambda m: ([str(type(v)) + f"{v:>20}" for v in m.point.parameters.values()], m.point.ranks)
     ):
         row = point_row(m)
         half = (m.high_s - m.low_s) / 2 / m.median_s if m.status == "ok" else float("nan")

@@ -93,7 +93,7 @@ class Import:
     @property
     def report(self) -> ImportReport:
         """What was read, file by file."""
-        return ImportReport(self.kind, self.files)
+        return ImportReport(self.kind, self.files, shared=len(self._numbering.shared))
 
     def write(self, output: Path, command: list[str]) -> Path:
         """Write a results file, which must not exist. Raises InputError."""

@@ -16,7 +16,7 @@ from sprintprof.importers.peaks import Peak, above_peak
 from sprintprof.importers.rows import NOT_IN_LOG, Row, Table
 from sprintprof.records import Measurement, Point, SampleSet, Value
 
-UNKNOWN_RANKS = -1
+UNKNOWN_RANKS = 0
 """Stands for a number of ranks that nobody says; such points carry the flag `ranks-unknown`."""
 
 COARSE = 0.05
@@ -28,11 +28,15 @@ class Numbering:
 
     def __init__(self) -> None:
         self._seen: Counter[Any] = Counter()
+        self._first: dict[Any, str] = {}
+        self.shared: set[Any] = set()
 
-    def next(self, *point: Any) -> int:
-        """The launch number of this occurrence, from 0."""
+    def next(self, *point: Any, file: str = "") -> int:
+        """The launch number of this occurrence, from 0. Points that several files have are kept in `shared`."""
         launch = self._seen[point]
         self._seen[point] += 1
+        if self._first.setdefault(point, file) != file:
+            self.shared.add(point)
         return launch
 
 
@@ -81,7 +85,7 @@ def _measurement(row: Row, shared: _Facts, numbering: Numbering) -> Measurement:
     given: dict[str, Value] = {} if size is None else {"size_bytes": size}
     parameters = parameters_of(benchmark, given | table.parameters | (row.parameters or {}) | shared.placement)
     key = (benchmark, table.engine, tuple(parameters.items()), shared.ranks)
-    point = Point(benchmark, table.engine, parameters, shared.ranks, numbering.next(*key))
+    point = Point(benchmark, table.engine, parameters, shared.ranks, numbering.next(*key, file=str(extra["log"])))
     flags = _flags(row, shared)
     work = declared_bytes(benchmark, size, shared.ranks, parameters)
     extra |= {"line": row.line, **(row.extra or {})}

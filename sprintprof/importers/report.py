@@ -39,11 +39,15 @@ class FileReport(msgspec.Struct):
 
 
 class ImportReport(msgspec.Struct):
-    """All files of an import. `output` is the results file, "" where none was written."""
+    """All files of an import. `output` is the results file, "" where none was written.
+
+    `shared` counts points that several logs have: they count as launches of one machine.
+    """
 
     kind: str
     files: list[FileReport]
     output: str = ""
+    shared: int = 0
     schema: int = SCHEMA
 
     @property

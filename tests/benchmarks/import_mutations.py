@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "importers"))
 
-from made_logs import LOGS  # noqa: E402
-from mutations import mutate, printed, problems, values  # noqa: E402
+from made_logs import LOGS
+from mutations import mutate, printed, problems, values
 
 COUNT = 10_000
 SLOWEST_S = 5.0
