@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -73,8 +74,12 @@ class Launch(msgspec.Struct):
         return next((v for name, v in _pairs(list(self.arguments), set(names)) if name in names), None)
 
 
+@lru_cache(maxsize=256)
 def parse_launch(line: str) -> Launch | None:
-    """The launch that a line of a log shows, None where it shows none (prose that names a launcher is none)."""
+    """The launch that a line of a log shows, None where it shows none (prose that names a launcher is none).
+
+    Kept for repeated lines: take it as it is.
+    """
     words = line[:LONGEST].split()
     start = next((i for i, w in enumerate(words) if _launcher(words, i)), None)
     program = next((i for i, w in enumerate(words) if (start is None or i > start) and _is_program(w)), None)

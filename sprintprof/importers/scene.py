@@ -162,6 +162,7 @@ def job_specification(line: str) -> Scene | None:
         total = task["count"].get("total")
         ranks = total if isinstance(total, int) else slots * int(task["count"]["per_slot"]) if slots else None
         launch = parse_launch("flux run " + " ".join(map(str, task["command"]))) or Launch()
+        launch = msgspec.structs.replace(launch)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None
     if not ranks or not 0 < ranks < 1 << 31:

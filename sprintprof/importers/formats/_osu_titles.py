@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 TITLE = re.compile(
@@ -59,6 +60,7 @@ class Title(NamedTuple):
         return "directional" in self.text.lower() and "bi" in self.text.lower()
 
 
+@lru_cache(maxsize=256)
 def read_title(line: str) -> Title | None:
     """`# OSU MPI-CUDA Allreduce Latency Test v5.8`, with or without the #."""
     match = TITLE.fullmatch(line)
@@ -118,6 +120,7 @@ _COLUMN = re.compile(
 _NUMBER, _COUNT = r"(-?\d+\.\d\d)", r"(\d{1,19})"
 
 
+@lru_cache(maxsize=256)
 def read_columns(line: str) -> Columns | str:
     """The columns of a head line, or what is wrong with it ("" where it is no head at all)."""
     text = line.strip().lstrip("#").strip()
