@@ -36,6 +36,6 @@ def correction_inputs(kernel: str, axes: list[str], processors: int | None) -> l
         losses = [*(f"{waves(tile, processors)} / macs" for tile in CORRECTION_TILES), "winograd4 / macs"]
         return [*axes, "align(channels)", "gemm_m", "weights", "flop / bytes", *losses]
     if kernel in MATRIX_KERNELS:
-        losses = [f"{waves(tile, processors)} / macs" for tile in CORRECTION_TILES]
-        return ["gemm_m", "gemm_n", "gemm_k", "flop", "flop / bytes", *losses, "align(gemm_n)", "align(gemm_k)"]
+        loss = f"{waves(CORRECTION_TILES[1], processors)} / macs"
+        return ["gemm_m", "gemm_n", "gemm_k", "flop", "bytes", "flop / bytes", loss]
     return [*axes, "flop", "bytes"]

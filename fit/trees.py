@@ -15,7 +15,13 @@ Index = npt.NDArray[np.intp]
 
 COUNT = 100
 MAX_LEAVES = 256
-MIN_LEAF = 2
+MANY = 400
+"""From this many points on a leaf holds two of them: single ones would fill the profile and learn the noise."""
+
+
+def min_leaf(points: int) -> int:
+    """The least number of points in a leaf."""
+    return 2 if points >= MANY else 1
 
 
 def fit_trees(x: Array, y: Array) -> Trees:
@@ -23,7 +29,7 @@ def fit_trees(x: Array, y: Array) -> Trees:
     from sklearn.ensemble import ExtraTreesRegressor
 
     forest = ExtraTreesRegressor(
-        COUNT, min_samples_leaf=MIN_LEAF, max_leaf_nodes=MAX_LEAVES, random_state=0, n_jobs=1
+        COUNT, min_samples_leaf=min_leaf(len(y)), max_leaf_nodes=MAX_LEAVES, random_state=0, n_jobs=1
     ).fit(x, y)
     trees = [_level_order(estimator.tree_) for estimator in forest.estimators_]
     sizes = np.array([len(feature) for feature, _, _ in trees])

@@ -52,7 +52,7 @@ def fresh() -> list[Measurement]:
 
 @pytest.fixture(scope="module")
 def trained() -> list[Measurement]:
-    return points(200, 0.05)
+    return points(140, 0.05)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sprintprof.fit.gaussian import Hyper, _negative_likelihood, fit_hyper, fit_process
-from sprintprof.fit.trees import COUNT, MAX_LEAVES, MIN_LEAF, fit_trees
+from sprintprof.fit.trees import COUNT, MAX_LEAVES, fit_trees, min_leaf
 from sprintprof.networks.kernels import KERNELS, conv_output
 from sprintprof.profile.correction import (
     Correction,
@@ -82,7 +82,9 @@ def test_trees_say_what_scikit_learn_says() -> None:
     from sklearn.ensemble import ExtraTreesRegressor
 
     x, y = data()
-    theirs = ExtraTreesRegressor(COUNT, min_samples_leaf=MIN_LEAF, max_leaf_nodes=MAX_LEAVES, random_state=0).fit(x, y)
+    theirs = ExtraTreesRegressor(
+        COUNT, min_samples_leaf=min_leaf(len(y)), max_leaf_nodes=MAX_LEAVES, random_state=0
+    ).fit(x, y)
     ours = predict_trees(fit_trees(x, y), x.astype(np.float32))
     difference = np.abs(ours - theirs.predict(x.astype(np.float32)))
     assert np.median(difference) < 1e-6
