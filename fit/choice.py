@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sprintprof.fit.crossval import LeftOut, cross_validate
 from sprintprof.fit.gaussian import Hyper, fit_hyper, fit_process
-from sprintprof.fit.inputs import PLAIN, correction_inputs, rich_features
+from sprintprof.fit.inputs import PLAIN, correction_inputs, rich_features, tiled_forms
 from sprintprof.fit.solve import coefficients
 from sprintprof.fit.trees import fit_trees
 from sprintprof.profile import Fit, FitError
@@ -81,6 +81,8 @@ def choose(problem: Problem, axes: list[str], processors: int | None) -> Tried:
     if {"flop", "bytes"} <= set(names):
         forms.append(Form("roofline", ["1", "flop", "bytes"], []))
     rich = rich_features(problem.kernel, processors)
+    if rich:
+        forms += [Form("linear", _useful(form, problem.table), []) for form in tiled_forms(processors)]
     if rich and len(problem.measured) >= CORRECT_FROM:
         forms.append(Form("linear", _useful(rich, problem.table), []))
     best = _best([_validate(form, problem) for form in forms])

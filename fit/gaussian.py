@@ -35,6 +35,7 @@ class Hyper(NamedTuple):
 def fit_hyper(x: Array, y: Array) -> Hyper:
     """Length scales, signal and noise by maximum marginal likelihood on a fixed subset; x (n, d), y (n,)."""
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     centre, deviation = x.mean(axis=0), x.std(axis=0)
     deviation = np.where(deviation > 1e-9, deviation, 1.0)
@@ -43,9 +44,10 @@ def fit_hyper(x: Array, y: Array) -> Hyper:
     start = np.concatenate([np.full(x.shape[1], PRIOR_LENGTH[0]), [0.0, np.log(0.1)]])
     limits = [(-2.0, 5.0)] * x.shape[1] + [(-4.0, 5.0), (-9.0, 1.0)]
     options = {"maxfun": EVALUATIONS}
-    best = minimize(
-        _negative_likelihood, start, (z, y[chosen] / spread), "L-BFGS-B", jac=True, bounds=limits, options=options
-    )
+    with threadpool_limits(1, "blas"):  # matrices this small only wait for each other on several threads
+        best = minimize(
+            _negative_likelihood, start, (z, y[chosen] / spread), "L-BFGS-B", jac=True, bounds=limits, options=options
+        )
     length, signal, noise = np.exp(best.x[:-2]), np.exp(best.x[-2]), np.exp(best.x[-1])
     return Hyper(centre, 1.0 / (deviation * length), float(signal) * spread**2, float(noise) * spread**2)
 

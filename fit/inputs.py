@@ -27,6 +27,12 @@ def rich_features(kernel: str, processors: int | None) -> list[str] | None:
     return out
 
 
+def tiled_forms(processors: int | None) -> list[list[str]]:
+    """Short bases for few points: work in whole tiles, or in whole waves of them, with and without the traffic."""
+    works = dict.fromkeys([f"tiles({BASE_TILES[0]})", waves(BASE_TILES[0], processors)])
+    return [form for work in works for form in ([work], ["1", work], ["1", work, "bytes"])]
+
+
 def correction_inputs(kernel: str, axes: list[str], processors: int | None) -> list[str]:
     """Inputs of the correction (their logarithms): numeric parameters, shape, intensity, rounding losses, alignment.
 
