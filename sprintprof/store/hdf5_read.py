@@ -213,7 +213,11 @@ def _dataset(group: h5py.Group, name: str, size: int) -> h5py.Dataset:
 
 def _texts(group: h5py.Group, name: str, size: int) -> list[Any]:
     """JSON values of a text dataset."""
-    return [from_json(text) for text in _dataset(group, name, size)[:]]
+    texts = list(_dataset(group, name, size)[:])
+    values = from_json(b"[" + b",".join(texts) + b"]")  # one call for all: 10,000 calls take 0.2 s
+    if len(values) != len(texts):
+        raise ValueError(f"{name} holds a text that is not one value")
+    return list(values)
 
 
 def _block(group: h5py.Group, name: str, size: int, read: FileReader) -> Block:
