@@ -135,3 +135,11 @@ CYCLES = ["--gpu-cycle", "1.0:0.03", "--update-cycle", "0.37:0.03"]
 )  # fmt: skip
 def test_bad_usage_is_refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     refused(words, capfd)
+
+
+@pytest.mark.parametrize("words", [[], ["env"], ["networks"]], ids=str)
+def test_no_command_shows_the_help(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("Usage: sprintprof")
+    assert len(said.splitlines()) > 5
