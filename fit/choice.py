@@ -17,7 +17,7 @@ from sprintprof.fit.crossval import LeftOut, cross_validate
 from sprintprof.fit.gaussian import Hyper, fit_hyper, fit_process
 from sprintprof.fit.inputs import PLAIN, correction_inputs, rich_features, tiled_forms
 from sprintprof.fit.solve import coefficients
-from sprintprof.fit.trees import fit_trees
+from sprintprof.fit.trees import COUNT, fit_trees
 from sprintprof.profile import Fit, FitError
 from sprintprof.profile.correction import Correction, inputs_of
 from sprintprof.profile.families import evaluate
@@ -31,7 +31,7 @@ CORRECT_FROM = 24
 BASE_FOLDS = 10
 CORRECTION_FOLDS = 5
 MANY = 400
-"""From this many points on the cross-validation of a correction has few folds: each costs, and loses little."""
+"""From this many points on the cross-validation of a correction has few folds and half the trees: it costs most."""
 BETTER = 0.97
 """A richer fit must bring the left-out error below this share of the plainer one's."""
 
@@ -128,7 +128,9 @@ def _corrector(form: Form, whole: Problem) -> Corrector:
             hyper.append(fit_hyper(inputs_of(form.inputs, whole.table), _log_ratio(base, whole)))
         x, y = inputs_of(form.inputs, problem.table), _log_ratio(base, problem)
         low, high = np.quantile(y, [0.005, 0.995])
-        return Correction(form.inputs, [fit_trees(x, y), fit_process(hyper[0], x, y)], (float(low), float(high)))
+        judged = len(y) < len(whole.measured) and len(whole.measured) >= MANY
+        trees = fit_trees(x, y, COUNT // 2 if judged else COUNT)
+        return Correction(form.inputs, [trees, fit_process(hyper[0], x, y)], (float(low), float(high)))
 
     return correct
 

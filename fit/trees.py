@@ -24,12 +24,12 @@ def min_leaf(points: int) -> int:
     return 2 if points >= MANY else 1
 
 
-def fit_trees(x: Array, y: Array) -> Trees:
+def fit_trees(x: Array, y: Array, count: int = COUNT) -> Trees:
     """Extremely randomised trees (Geurts et al. 2006) on inputs (n, d) and values (n,); the same each time."""
     from sklearn.ensemble import ExtraTreesRegressor
 
     forest = ExtraTreesRegressor(
-        COUNT, min_samples_leaf=min_leaf(len(y)), max_leaf_nodes=MAX_LEAVES, random_state=0, n_jobs=1
+        count, min_samples_leaf=min_leaf(len(y)), max_leaf_nodes=MAX_LEAVES, random_state=0, n_jobs=1
     ).fit(x, y)
     trees = [_level_order(estimator.tree_) for estimator in forest.estimators_]
     sizes = np.array([len(feature) for feature, _, _ in trees])

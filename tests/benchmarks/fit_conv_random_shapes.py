@@ -6,6 +6,7 @@ Data: conv_random_shapes (sitar-lab/NeuSight, MIT). Mean of 5 fixed splits.
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from _fit_figures import PROCESSORS, SPLITS, figure, skipped, split, table
@@ -18,8 +19,9 @@ from sprintprof.records import Measurement
 GOALS = {"T4": ((300, 0.10), (1000, 0.09)), "V100-PCIE-32GB": ((300, 0.11), (1000, 0.097))}
 
 
-def one_split(points: list[Measurement], train: int, seed: int, processors: int) -> tuple[float, float, float]:
+def one_split(job: tuple[list[Measurement], int, int, int]) -> tuple[float, float, float]:
     """Median relative error, bias of the sum and coverage of the 90 % interval on the shapes left out."""
+    points, train, seed, processors = job
     fitted, left_out = (  # the profile states its own estimate of the same, by cross-validation
         [points[i] for i in part] for part in split(len(points), train, seed)
     )
@@ -39,7 +41,9 @@ def main() -> int:
             return skipped("convolutions of random shapes", "<= 9 to 11 %")
         ((name, points),) = found.items()
         for train, goal in goals:
-            parts = [one_split(points, train, seed, PROCESSORS[name]) for seed in range(SPLITS)]
+            jobs = [(points, train, seed, PROCESSORS[name]) for seed in range(SPLITS)]
+            with ProcessPoolExecutor(2) as pool:
+                parts = list(pool.map(one_split, jobs))
             error, bias, covered = np.mean(parts, axis=0)
             of = f"{device} from {train} shapes"
             good.append(figure(f"{of}, median error", error, goal))

@@ -8,11 +8,21 @@ single rows. One fit for each device, precision and direction (or transposition)
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from _fit_figures import PROCESSORS, figure, skipped, table
 
 from sprintprof.fit.generic import fit_generic, generic_groups
+from sprintprof.records import Measurement
+
+
+def fitted(job: tuple[str, list[Measurement]]) -> tuple[str, float]:
+    """A line for one group, and its median error."""
+    device, group = job
+    fit = fit_generic(group, processors=PROCESSORS.get(device)).fit
+    shares = f"median {100 * fit.error.median:.1f} %, bias of the sum {100 * fit.error.bias:+.1f} %"
+    return f"{device} {fit.benchmark} {fit.fixed}: {shares}", fit.error.median
 
 
 def errors(csv: str, column_map: str) -> list[float] | None:
@@ -20,14 +30,11 @@ def errors(csv: str, column_map: str) -> list[float] | None:
     found = table(csv, column_map)
     if found is None:
         return None
-    out = []
-    for device, points in found.items():
-        for group in generic_groups(points).values():
-            fit = fit_generic(group, processors=PROCESSORS.get(device)).fit
-            bias = f"bias of the sum {100 * fit.error.bias:+.1f} %"
-            print(f"{device} {fit.benchmark} {fit.fixed}: median {100 * fit.error.median:.1f} %, {bias}")
-            out.append(fit.error.median)
-    return out
+    jobs = [(device, group) for device, points in found.items() for group in generic_groups(points).values()]
+    with ProcessPoolExecutor(2) as pool:
+        done = list(pool.map(fitted, jobs))
+    print("\n".join(line for line, _ in done))
+    return [median for _, median in done]
 
 
 def main() -> int:
