@@ -10,7 +10,16 @@ import numpy as np
 from sprintprof.fit.choice import Problem, choose, fit_form
 from sprintprof.fit.crossval import LeftOut
 from sprintprof.fit.forms import Fitted
-from sprintprof.fit.points import columns, data_sha256, jitter_cv, numeric, ranges, times, without_doubtful
+from sprintprof.fit.points import (
+    columns,
+    data_sha256,
+    jitter_cv,
+    numeric,
+    over_launches,
+    ranges,
+    times,
+    without_doubtful,
+)
 from sprintprof.fit.solve import COLLINEAR, solve
 from sprintprof.networks.kernels import KERNELS
 from sprintprof.profile.derived import derive
@@ -40,7 +49,7 @@ def choices_of(m: Measurement) -> dict[str, Value]:
 
 def fit_generic(points: list[Measurement], include_flags: Sequence[str] = (), processors: int | None = None) -> Fitted:
     """T of any shape, with errors on whole shapes left out. `processors` are the device's multiprocessors."""
-    used, _ = without_doubtful(points, include_flags)
+    used = over_launches(without_doubtful(points, include_flags)[0])
     problem = _problem(used)
     axes = [k for k, v in used[0].point.parameters.items() if numeric(v)]
     form, left_out, correct = choose(problem, axes, processors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sprintprof.fit.forms import Fitted, Group, best_linear
-from sprintprof.fit.points import without_doubtful
+from sprintprof.fit.points import over_launches, without_doubtful
 from sprintprof.networks.kernels import KERNELS
 from sprintprof.records import Measurement, Value
 
@@ -32,10 +32,11 @@ def fit_layer(points: list[Measurement], include_flags: Sequence[str] = ()) -> F
     None where fewer than two values of the scale axis were measured: those points only feed the generic fit.
     """
     scale = KERNELS[points[0].point.benchmark].scale_axis
-    used, _ = without_doubtful(points, include_flags)
+    used = over_launches(without_doubtful(points, include_flags)[0])
     values = [m.point.parameters[scale] for m in used]
     if len(set(values)) < 2:
-        used, values = points, [m.point.parameters[scale] for m in points]
+        used = over_launches(points)
+        values = [m.point.parameters[scale] for m in used]
     if len(set(values)) < 2:
         return None
     fixed: dict[str, Value] = used[0].point.without(scale)

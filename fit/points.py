@@ -7,11 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from sprintprof.networks.kernels import KERNELS
-from sprintprof.records import FLAGS, InputError, Measurement, Value
+from sprintprof.records import FLAGS, InputError, Measurement, SampleSet, Value
 
 Array = npt.NDArray[np.float64]
 
@@ -71,6 +72,28 @@ def without_doubtful(group: list[Measurement], include_flags: Sequence[str] = ()
     return clean, len(group) - len(clean)
 
 
+def over_launches(points: Sequence[Measurement]) -> list[Measurement]:
+    """One measurement a point: the median of its launches' medians, with the samples of all of them.
+
+    Samples of one launch hang together; what differs between launches is the error that a prediction meets.
+    """
+    launches: dict[str, list[Measurement]] = {}
+    for m in points:
+        launches.setdefault(_without_launch(m), []).append(m)
+    return [group[0] if len(group) == 1 else _merged(group) for group in launches.values()]
+
+
+def _without_launch(m: Measurement) -> str:
+    return json.dumps([m.point.benchmark, m.point.engine, m.point.parameters, m.point.ranks], sort_keys=True)
+
+
+def _merged(group: list[Measurement]) -> Measurement:
+    columns = {"time_s": np.concatenate([m.samples.time_s for m in group])}
+    columns["calls"] = np.concatenate([m.samples.columns.get("calls", np.ones(len(m.samples))) for m in group])
+    middle = float(np.median([m.median_s for m in group]))
+    return msgspec.structs.replace(group[0], median_s=middle, samples=SampleSet(columns))
+
+
 def numeric(value: Value) -> bool:
     """Whether a parameter is a number (and not a choice such as a precision or true/false)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -121,8 +144,7 @@ def jitter_cv(points: Sequence[Measurement]) -> float | None:
     """
     launches: dict[str, list[Measurement]] = {}
     for p in points:
-        shape = json.dumps([p.point.benchmark, p.point.engine, p.point.parameters, p.point.ranks], sort_keys=True)
-        launches.setdefault(shape, []).append(p)
+        launches.setdefault(_without_launch(p), []).append(p)
     values = [v for group in launches.values() if (v := _pooled_cv(group)) is not None]
     return float(np.median(values)) if values else None
 

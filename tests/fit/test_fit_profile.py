@@ -253,3 +253,11 @@ def test_reading_samples_is_in_proportion_to_their_size() -> None:
     several = [measured("storage_read", 1e-4 + 1e-9 * n, sample_bytes=n, **choices) for n in (1000, 50_000, 600_000)]
     e = Estimator(fit_profile([dataset(several)]))
     assert e.message_time("storage_read", 300_000, 1).time_s == pytest.approx(4e-4)
+
+
+def test_a_point_counts_once_whatever_its_launches() -> None:
+    points = [relu(b, 10, 1e-6 * (5 + b) * s, launch=i) for b in BATCHES for i, s in enumerate((0.98, 1.0, 3.0))]
+    fit = the(fit_profile([dataset(points)]), "layer")
+    assert fit.points == len(BATCHES)
+    assert fit.coefficients == pytest.approx([5e-6, 1e-6], rel=1e-6)  # the slow launch is the third, not the median
+    assert fit.error.worst < 1e-6
