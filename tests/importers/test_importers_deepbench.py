@@ -142,7 +142,7 @@ def test_a_workbook_becomes_a_profile(small: Path, tmp_path: Path) -> None:
     profile = fit_profile([data])
     assert Estimator(profile).has("conv_backward_filter")
     assert profile.facts["gpu.name"] == "Tesla T4"
-    with pytest.raises(InputError, match="already|exists"):
+    with pytest.raises(InputError, match="exist"):
         write_published(tmp_path / "r.h5", book.device, book.measurements, ["import"])
     with pytest.raises(InputError, match="no timings"):
         write_published(tmp_path / "s.h5", book.device, [], ["import"])
